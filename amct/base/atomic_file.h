@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace amct {
+
+/// One output file that appears whole or not at all: data go to a temporary file beside it, which
+/// commit() syncs and renames. Without commit() the temporary file is removed and the previous file
+/// stays. Missing parent folders are created. Mode 0640 (upstream_facts 1.10). Throws Error(kIo).
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+
+  void write(std::string_view bytes);
+  /// Flushes to disk and renames; a no-op when called again.
+  void commit();
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Number of bytes written so far.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// Writes a whole file atomically.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// Reads a whole file; throws Error(kIo) that names it, also when it is larger than max_bytes.
+std::string read_file(const std::filesystem::path& path,
+                      std::uint64_t max_bytes = std::uint64_t{1} << 40);
+
+}  // namespace amct
