@@ -12,6 +12,7 @@
 namespace amct::ir {
 
 /// Element types; the numbers are those of ONNX TensorProto.DataType.
+// clang-format off
 enum class DataType : std::int32_t {
   kUndefined = 0, kFloat = 1, kUInt8 = 2, kInt8 = 3, kUInt16 = 4, kInt16 = 5, kInt32 = 6,
   kInt64 = 7, kString = 8, kBool = 9, kFloat16 = 10, kDouble = 11, kUInt32 = 12, kUInt64 = 13,
@@ -19,6 +20,7 @@ enum class DataType : std::int32_t {
   kFloat8E5M2 = 19, kFloat8E5M2FNUZ = 20, kUInt4 = 21, kInt4 = 22, kFloat4E2M1 = 23,
   kFloat8E8M0 = 24, kUInt2 = 25, kInt2 = 26
 };
+// clang-format on
 
 /// Lower-case name as users write it ("float32", "int8", ...); "type<N>" for unknown numbers.
 std::string to_string(DataType type);
