@@ -47,7 +47,7 @@ void put_opsets(const ir::Model& model, schema::Model& message) {
         kept, [&](const schema::OperatorSet& old) { return normalised(old.domain()) == domain; });
     if (found != kept.end())
       opset = *found;
-    else
+    else if (!domain.empty())
       opset.set_domain(domain);
     opset.set_version(version);
   }

@@ -50,7 +50,11 @@ void take_opsets(schema::Model& message, ir::Model& model) {
       raise(ErrorCode::kInvalidModel, "the operator set '{}' is imported in version {} and in {}",
             domain, entry->second, opset.version());
     opset.clear_version();
-    if (opset.domain() != domain || !opset.unknown_fields().empty()) kept.Add(std::move(opset));
+    // An explicit empty domain and the long spelling of the standard one are kept as written.
+    if (!domain.empty()) opset.clear_domain();
+    if (opset.ByteSizeLong() == 0) continue;
+    opset.set_domain(opset.has_domain() ? opset.domain() : domain);
+    kept.Add(std::move(opset));
   }
   *message.mutable_opset_import() = std::move(kept);
 }
