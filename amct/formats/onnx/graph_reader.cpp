@@ -11,12 +11,12 @@ namespace amct::onnx {
 namespace {
 
 /// Takes a text out of a message; an explicit empty text stays, so that it is written again.
-#define AMCT_TAKE_TEXT(message, field, target)      \
-  do {                                              \
-    if (!(message).field().empty()) {               \
+#define AMCT_TAKE_TEXT(message, field, target)            \
+  do {                                                    \
+    if (!(message).field().empty()) {                     \
       (target) = std::move(*(message).mutable_##field()); \
-      (message).clear_##field();                    \
-    }                                               \
+      (message).clear_##field();                          \
+    }                                                     \
   } while (false)
 
 void take_declaration(schema::ValueInfo& message, ir::Value& value) {
@@ -120,8 +120,7 @@ void GraphReader::take_constants(schema::Graph& message, ir::Graph& graph) {
       kept.Add(std::move(tensor));
       continue;
     }
-    value.set_constant(
-        take_tensor(tensor, files_, fmt::format("initializer '{}'", value.name())));
+    value.set_constant(take_tensor(tensor, files_, fmt::format("initializer '{}'", value.name())));
     set_type_of(*value.constant(), value);
     tensor.clear_name();
     value.constant_extra = remainder_of(tensor);

@@ -128,7 +128,8 @@ std::vector<GraphWriter::Initializer> GraphWriter::write_body(const ir::Graph& g
 }
 
 bool GraphWriter::is_lifted(const ir::Node& node) const {
-  if (!plan_.lift_constant_nodes || node.op_type != "Constant" || !node.domain.empty()) return false;
+  if (!plan_.lift_constant_nodes || node.op_type != "Constant" || !node.domain.empty())
+    return false;
   const ir::Attribute* attribute = node.find_attribute("value");
   const auto* tensor = attribute != nullptr ? std::get_if<ir::Tensor>(&attribute->data) : nullptr;
   return tensor != nullptr && plan_.wants(*tensor) && node.outputs().size() == 1;

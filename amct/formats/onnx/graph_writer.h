@@ -39,7 +39,7 @@ struct ExternalPlan {
 
 /// An initializer whose raw data are written straight from the tensor, without a copy.
 struct StreamedInitializer {
-  std::string head;             // serialized TensorProto without raw data
+  std::string head;                 // serialized TensorProto without raw data
   const ir::Tensor* raw = nullptr;  // null when the head says all
 };
 

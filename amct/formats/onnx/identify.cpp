@@ -24,7 +24,10 @@ constexpr Signature kSignatures[] = {
     {0, "\x89HDF"sv, "an HDF5 file (Keras weights)"},
     {0, "\x1f\x8b"sv, "a gzip archive"},
     {0, "\x93NUMPY"sv, "a NumPy array"},
-    {0, "\x7f" "ELF"sv, "a program or shared library"},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     "a program or shared library"},
     {0, "\x80\x02"sv, "a Python pickle (an old PyTorch checkpoint)"},
     {0, "\x80\x04"sv, "a Python pickle"},
     {4, "TFL3"sv, "a TensorFlow Lite model"},
@@ -34,11 +37,13 @@ constexpr Signature kSignatures[] = {
 
 bool is_text(std::string_view bytes) {
   const std::string_view head = bytes.substr(0, 512);
-  return std::ranges::all_of(head, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t';
-  }) && std::ranges::count_if(head, [](char c) { return (c & 0x80) != 0; }) * 4 <=
-            static_cast<std::ptrdiff_t>(head.size());
+  return std::ranges::all_of(head,
+                             [](char c) {
+                               const auto byte = static_cast<unsigned char>(c);
+                               return byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t';
+                             }) &&
+         std::ranges::count_if(head, [](char c) { return (c & 0x80) != 0; }) * 4 <=
+             static_cast<std::ptrdiff_t>(head.size());
 }
 
 /// Reads the top level of a protobuf message: tags and sizes only.
@@ -64,15 +69,18 @@ class Scanner {
       case 0:
         if (!varint()) return std::nullopt;
         return field;
-      case 1: return skip(8, field);
-      case 5: return skip(4, field);
+      case 1:
+        return skip(8, field);
+      case 5:
+        return skip(4, field);
       case 2: {
         const auto size = varint();
         if (!size) return std::nullopt;
         field.content = bytes_.substr(position_, std::min<std::uint64_t>(*size, rest()));
         return skip(*size, field);
       }
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 

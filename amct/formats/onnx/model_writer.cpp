@@ -56,9 +56,8 @@ void put_opsets(const ir::Model& model, schema::Model& message) {
 /// The version to write: files before version 4 must list every initializer as graph input.
 std::int64_t ir_version_for(const ir::Model& model, bool lifted) {
   if (model.ir_version >= kFreeInitializers) return model.ir_version;
-  const bool free = std::ranges::any_of(model.graph->constants(), [](const ir::Value* value) {
-    return !value->is_graph_input();
-  });
+  const bool free = std::ranges::any_of(
+      model.graph->constants(), [](const ir::Value* value) { return !value->is_graph_input(); });
   return free || lifted ? kFreeInitializers : model.ir_version;
 }
 

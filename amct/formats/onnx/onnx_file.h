@@ -15,7 +15,8 @@ namespace amct::onnx {
 /// Error(kIo | kInvalidModel) that names the file and what is wrong with it.
 ir::Model load(const std::filesystem::path& path);
 
-/// Parses a model from memory; `name` stands for the file in messages, `folder` holds external data.
+/// Parses a model from memory; `name` stands for the file in messages, `folder` holds external
+/// data.
 ir::Model parse(std::string_view bytes, std::string_view name,
                 const std::filesystem::path& folder = {});
 
@@ -27,14 +28,16 @@ struct SaveOptions {
 };
 
 /// Writes an ONNX file (and its external data) atomically.
-void save(const ir::Model& model, const std::filesystem::path& path, const SaveOptions& options = {});
+void save(const ir::Model& model, const std::filesystem::path& path,
+          const SaveOptions& options = {});
 
 /// The files of save(), written but not yet visible: commit() them together with other results.
 std::vector<AtomicFile> stage(const ir::Model& model, const std::filesystem::path& path,
                               const SaveOptions& options = {});
 
 /// Serialized model. Constants for which `external` returns true keep only their declaration, with
-/// the external-data key `location` set to `external_location` (for engines that are handed the data).
+/// the external-data key `location` set to `external_location` (for engines that are handed the
+/// data).
 struct Serialized {
   std::string bytes;
   std::vector<const ir::Value*> external;

@@ -47,13 +47,19 @@ std::string pack(const Field& field) {
 std::string pack_typed(DataType type, const schema::Tensor& message) {
   switch (type) {
     case DataType::kFloat:
-    case DataType::kComplex64: return pack<float>(message.float_data());
+    case DataType::kComplex64:
+      return pack<float>(message.float_data());
     case DataType::kDouble:
-    case DataType::kComplex128: return pack<double>(message.double_data());
-    case DataType::kInt64: return pack<std::int64_t>(message.int64_data());
-    case DataType::kUInt64: return pack<std::uint64_t>(message.uint64_data());
-    case DataType::kUInt32: return pack<std::uint32_t>(message.uint64_data());
-    case DataType::kInt32: return pack<std::int32_t>(message.int32_data());
+    case DataType::kComplex128:
+      return pack<double>(message.double_data());
+    case DataType::kInt64:
+      return pack<std::int64_t>(message.int64_data());
+    case DataType::kUInt64:
+      return pack<std::uint64_t>(message.uint64_data());
+    case DataType::kUInt32:
+      return pack<std::uint32_t>(message.uint64_data());
+    case DataType::kInt32:
+      return pack<std::int32_t>(message.int32_data());
     default:
       return ir::bit_width(type) == 16 ? pack<std::uint16_t>(message.int32_data())
                                        : pack<std::uint8_t>(message.int32_data());
@@ -108,8 +114,8 @@ std::span<const std::byte> aligned(DataType type, std::span<const std::byte> byt
   return view;
 }
 
-std::span<const std::byte> take_bytes(DataType type, schema::Tensor& message,
-                                      ExternalFiles& files, Owner& owner) {
+std::span<const std::byte> take_bytes(DataType type, schema::Tensor& message, ExternalFiles& files,
+                                      Owner& owner) {
   if (message.data_location() == kExternal)
     return aligned(type, files.bytes_of(message, owner), owner);
   std::shared_ptr<const std::string> text;
@@ -143,13 +149,17 @@ std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& locatio
 
 namespace {
 
-/// Refuses locations that a model has no business to read (absolute, or climbing out of its folder).
+/// Refuses locations that a model has no business to read (absolute, or climbing out of its
+/// folder).
 void check_location(const std::string& location, const std::string& tensor) {
   const std::filesystem::path path(location);
   const char* problem = nullptr;
-  if (location.empty()) problem = "is empty";
-  else if (location.find('\0') != std::string::npos) problem = "holds a zero byte";
-  else if (path.is_absolute()) problem = "is an absolute path";
+  if (location.empty())
+    problem = "is empty";
+  else if (location.find('\0') != std::string::npos)
+    problem = "holds a zero byte";
+  else if (path.is_absolute())
+    problem = "is an absolute path";
   else if (const auto normal = path.lexically_normal(); *normal.begin() == "..")
     problem = "leads out of the model's folder";
   if (problem != nullptr)
