@@ -1,0 +1,89 @@
+#include "amct/runtime/feed_check.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "amct/base/error.h"
+
+namespace amct::runtime {
+namespace {
+
+/// Where a symbol got its number.
+struct Binding {
+  std::int64_t value;
+  const std::string* input;
+};
+using Bindings = std::map<std::string, Binding>;
+
+std::string names_of(const std::vector<PortInfo>& inputs) {
+  std::string names;
+  for (const PortInfo& port : inputs) names += (names.empty() ? "'" : ", '") + port.name + "'";
+  return names.empty() ? "none" : names;
+}
+
+void check_tensor(const PortInfo& port, const ir::Tensor& tensor, Bindings& bindings) {
+  const ir::ValueType& type = port.type;
+  const auto refuse = [&](const std::string& why) {
+    raise(ErrorCode::kInvalidData, "input '{}' wants {}, but was given {}{}", port.name,
+          describe(type), describe(tensor), why);
+  };
+  if (type.data_type != ir::DataType::kUndefined && tensor.type() != type.data_type) refuse("");
+  if (!type.shape) return;
+  if (tensor.rank() != type.shape->size()) refuse("");
+  for (std::size_t axis = 0; axis < tensor.rank(); ++axis) {
+    const ir::Dim& wanted = (*type.shape)[axis];
+    const std::int64_t given = tensor.dims()[axis];
+    if (wanted.value && *wanted.value != given) refuse("");
+    if (wanted.value || wanted.symbol.empty()) continue;
+    const auto [bound, fresh] = bindings.try_emplace(wanted.symbol, Binding{given, &port.name});
+    if (!fresh && bound->second.value != given)
+      refuse(fmt::format("; '{}' already is {} (from input '{}')", wanted.symbol,
+                         bound->second.value, *bound->second.input));
+  }
+}
+
+}  // namespace
+
+std::string describe(const ir::ValueType& type) {
+  std::string text = to_string(type.data_type) + "[";
+  if (!type.shape) return text + "...]";
+  for (std::size_t axis = 0; axis < type.shape->size(); ++axis) {
+    const ir::Dim& dim = (*type.shape)[axis];
+    if (axis > 0) text += ',';
+    if (dim.value)
+      text += std::to_string(*dim.value);
+    else
+      text += dim.symbol.empty() ? "?" : dim.symbol;
+  }
+  return text + "]";
+}
+
+std::string describe(const ir::Tensor& tensor) {
+  return fmt::format("{}[{}]", to_string(tensor.type()), fmt::join(tensor.dims(), ","));
+}
+
+std::vector<const ir::Tensor*> match_feed(const std::vector<PortInfo>& inputs, const Feed& feed) {
+  std::vector<const ir::Tensor*> tensors(inputs.size(), nullptr);
+  for (const auto& [name, tensor] : feed) {
+    const auto port = std::ranges::find(inputs, name, &PortInfo::name);
+    if (port == inputs.end())
+      raise(ErrorCode::kInvalidData, "the model has no input '{}'; its inputs are {}", name,
+            names_of(inputs));
+    const ir::Tensor*& slot = tensors[static_cast<std::size_t>(port - inputs.begin())];
+    if (slot != nullptr) raise(ErrorCode::kInvalidData, "input '{}' is given twice", name);
+    slot = &tensor;
+  }
+  Bindings bindings;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (tensors[i] == nullptr)
+      raise(ErrorCode::kInvalidData, "input '{}' ({}) is not given", inputs[i].name,
+            describe(inputs[i].type));
+    check_tensor(inputs[i], *tensors[i], bindings);
+  }
+  return tensors;
+}
+
+}  // namespace amct::runtime
