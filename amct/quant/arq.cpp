@@ -1,6 +1,7 @@
 #include "amct/quant/arq.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "amct/base/assert.h"
 #include "amct/base/error.h"
@@ -81,6 +82,12 @@ std::vector<QuantFactor> factors(std::span<const float> weight, const WeightLayo
   return result;
 }
 
+std::int8_t quantize_one(float w, const kernels::IntegerGrid& grid) {
+  const float level = std::nearbyint(w / grid.scale) + static_cast<float>(grid.offset);
+  return static_cast<std::int8_t>(
+      std::clamp(level, static_cast<float>(grid.q_min), static_cast<float>(grid.q_max)));
+}
+
 }  // namespace
 
 std::vector<float> arq_scales(std::span<const float> weight, const WeightLayout& layout,
@@ -110,6 +117,10 @@ void quantize_weight(std::span<const float> weight, const WeightLayout& layout,
   AMCT_ASSERT(weight.size() == layout.elements() && out.size() == weight.size());
   AMCT_ASSERT(factors.size() == layout.output_channels());
   for_each_run(layout, [&](std::size_t channel, std::size_t at) {
+    if (layout.inner == 1) {  // [Cin, Cout]: neighbours have different factors
+      out[at] = quantize_one(weight[at], integer_grid(factors[channel], num_bits));
+      return;
+    }
     kernels::quantize_f32_i8(weight.subspan(at, layout.inner),
                              integer_grid(factors[channel], num_bits),
                              out.subspan(at, layout.inner));

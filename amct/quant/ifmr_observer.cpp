@@ -81,7 +81,7 @@ void IfmrObserver::add_finite(std::span<const float> x, float min, float max) {
 void IfmrObserver::overflow() {
   overflowed_ = true;
   histogram_.add(values_, min_, max_);
-  values_ = {};
+  std::vector<float>().swap(values_);  // gives the memory back
 }
 
 void IfmrObserver::merge(const ActivationObserver& other) {

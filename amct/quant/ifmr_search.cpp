@@ -41,13 +41,15 @@ struct Candidate {
   QuantFactor factor;
 };
 
+float scaled(double ratio, float end) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(ratio * double{end}, -kLargest, kLargest));
+}
+
 Candidate make_candidate(double ratio, float low, float high, int num_bits, bool asymmetric) {
-  if (asymmetric) {
-    const auto clip_max = static_cast<float>(ratio * double{high});
-    return {low, clip_max, factor_of_range(low, clip_max, num_bits, true)};
-  }
-  const auto min = static_cast<float>(ratio * double{low});
-  const auto max = static_cast<float>(ratio * double{high});
+  const float max = scaled(ratio, high);
+  if (asymmetric) return {low, max, factor_of_range(low, max, num_bits, true)};
+  const float min = scaled(ratio, low);
   const float end = std::max(-min, max);
   return {-end, end, factor_of_range(min, max, num_bits, false)};
 }
@@ -59,14 +61,12 @@ IfmrChoice best_candidate(float low, float high, const IfmrOptions& options, int
   const double start = decimal(options.search_range_start);
   const double step = decimal(options.search_step);
   const std::uint64_t count = ifmr_candidates(options);
-  IfmrChoice best{{std::numeric_limits<float>::infinity(), 0},
-                  std::numeric_limits<double>::infinity()};
+  IfmrChoice best{{}, std::numeric_limits<double>::infinity()};
   for (std::uint64_t i = 0; i < count; ++i) {
     const Candidate c =
         make_candidate(start + static_cast<double>(i) * step, low, high, num_bits, asymmetric);
-    if (!std::isfinite(c.factor.scale)) continue;
     const double loss = loss_of(c);
-    if (loss < best.loss || !std::isfinite(best.factor.scale)) best = {c.factor, loss};
+    if (loss < best.loss) best = {c.factor, loss};
   }
   return best;
 }
@@ -110,6 +110,62 @@ double ranked_value(const GridHistogram& histogram, const GridHistogram::View& v
   }
   return 0.0;
 }
+
+// The values of a histogram as a density that is even within each bin. The outermost bins end at
+// the smallest and largest value: clipping activations put much of their mass exactly there.
+class HistogramMass {
+ public:
+  HistogramMass(const GridHistogram& histogram, const GridHistogram::View& view)
+      : width_(histogram.bin_width()) {
+    const auto used = [](std::uint64_t c) { return c != 0; };
+    const auto begin = std::find_if(view.counts.begin(), view.counts.end(), used);
+    const auto end = std::find_if(view.counts.rbegin(), view.counts.rend(), used).base();
+    if (begin >= end) return;  // nothing but zeros
+    first_edge_ = static_cast<double>(view.first + (begin - view.counts.begin())) * width_;
+    inner_.assign(begin, end);
+    const double last_edge = first_edge_ + width_ * static_cast<double>(inner_.size() - 1);
+    add_end(inner_.back(), last_edge, last_edge + width_, histogram);
+    inner_.back() = 0.0;
+    add_end(inner_.front(), first_edge_, first_edge_ + width_, histogram);
+    inner_.front() = 0.0;
+  }
+
+  double square_error(const Candidate& c) const {
+    const double step = double{c.factor.scale};
+    const double first = std::nearbyint(double{c.clip_min} / step);
+    const double last = std::nearbyint(double{c.clip_max} / step);
+    double sum =
+        kernels::histogram_square_error(inner_, {first_edge_, width_, step, 0.0, first, last});
+    for (const End& e : ends_) {
+      if (e.high - e.low > 1e-6 * step) {
+        sum += kernels::histogram_square_error({&e.count, 1},
+                                               {e.low, e.high - e.low, step, 0.0, first, last});
+        continue;
+      }
+      const double level = std::clamp(std::nearbyint(e.high / step), first, last);
+      const double error = level * step - e.high;
+      sum += e.count * error * error;
+    }
+    return sum;
+  }
+
+ private:
+  struct End {
+    double count = 0.0;
+    double low = 0.0;
+    double high = 0.0;
+  };
+  void add_end(double count, double low, double high, const GridHistogram& histogram) {
+    if (count == 0.0) return;
+    ends_.push_back(
+        {count, std::max(low, double{histogram.min()}), std::min(high, double{histogram.max()})});
+  }
+
+  double width_;
+  double first_edge_ = 0.0;
+  std::vector<double> inner_;
+  std::vector<End> ends_;
+};
 
 }  // namespace
 
@@ -176,20 +232,9 @@ IfmrChoice ifmr_search(const GridHistogram& histogram, const IfmrOptions& option
   const float high = std::max(0.0F, end_value(options.max_percentile, histogram.max(), true));
   const float low = std::min(0.0F, end_value(options.min_percentile, histogram.min(), false));
 
-  const auto used = [](std::uint64_t c) { return c != 0; };
-  const auto begin = std::find_if(view.counts.begin(), view.counts.end(), used);
-  const auto end = std::find_if(view.counts.rbegin(), view.counts.rend(), used).base();
-  const std::vector<double> counts(begin, std::max(begin, end));
-  const auto first = view.first + (begin - view.counts.begin());
-  const double width = histogram.bin_width();
-  IfmrChoice best =
-      best_candidate(low, high, options, num_bits, asymmetric, [&](const Candidate& c) {
-        const double step = double{c.factor.scale};
-        return kernels::histogram_square_error(
-            counts,
-            {static_cast<double>(first) * width, width, step, 0.0,
-             std::nearbyint(double{c.clip_min} / step), std::nearbyint(double{c.clip_max} / step)});
-      });
+  const HistogramMass mass(histogram, view);
+  IfmrChoice best = best_candidate(low, high, options, num_bits, asymmetric,
+                                   [&](const Candidate& c) { return mass.square_error(c); });
   best.loss /= static_cast<double>(n);
   return best;
 }
