@@ -10,6 +10,26 @@
 
 namespace amct::quant {
 
+namespace {
+
+std::unique_ptr<ActivationObserver> read_observer(ByteReader reader) {
+  const auto kind = reader.get<std::uint8_t>();
+  std::unique_ptr<ActivationObserver> observer;
+  if (kind == static_cast<std::uint8_t>(ObserverKind::kIfmr)) {
+    observer = read_ifmr_observer(reader);
+  } else if (kind == static_cast<std::uint8_t>(ObserverKind::kHfmg)) {
+    observer = read_hfmg_observer(reader);
+  } else {
+    raise(ErrorCode::kInvalidData, "unknown kind {}, expected 1 or 2", kind);
+  }
+  if (reader.left() != 0) {
+    raise(ErrorCode::kInvalidData, "{} bytes too many", reader.left());
+  }
+  return observer;
+}
+
+}  // namespace
+
 std::string ActivationResult::reason() const {
   switch (outcome) {
     case ActivationOutcome::kOk:
@@ -46,21 +66,11 @@ std::unique_ptr<ActivationObserver> deserialize_observer(std::span<const std::by
   if (ByteReader(bytes.last(kTail)).get<std::uint64_t>() != byte_checksum(body)) {
     raise(ErrorCode::kInvalidData, "calibration state is damaged (checksum); calibrate again");
   }
-  ByteReader reader(body.subspan(kTail));
-  const auto kind = reader.get<std::uint8_t>();
-  std::unique_ptr<ActivationObserver> observer;
-  if (kind == static_cast<std::uint8_t>(ObserverKind::kIfmr)) {
-    observer = read_ifmr_observer(reader);
-  } else if (kind == static_cast<std::uint8_t>(ObserverKind::kHfmg)) {
-    observer = read_hfmg_observer(reader);
-  } else {
-    raise(ErrorCode::kInvalidData, "calibration state has unknown kind {}, expected 1 or 2", kind);
+  try {
+    return read_observer(ByteReader(body.subspan(kTail)));
+  } catch (const Error& e) {
+    raise(ErrorCode::kInvalidData, "calibration state is damaged ({}); calibrate again", e.what());
   }
-  if (reader.left() != 0) {
-    raise(ErrorCode::kInvalidData, "calibration state has {} bytes too many; calibrate again",
-          reader.left());
-  }
-  return observer;
 }
 
 void check_activation_bits(int num_bits) {

@@ -30,9 +30,7 @@ void ByteReader::copy(void* to, std::size_t size) {
 }
 
 void ByteReader::short_of(std::uint64_t wanted) const {
-  raise(ErrorCode::kInvalidData,
-        "calibration state is cut short: {} bytes left, {} expected; calibrate again",
-        bytes_.size(), wanted);
+  raise(ErrorCode::kInvalidData, "cut short: {} bytes left, {} expected", bytes_.size(), wanted);
 }
 
 }  // namespace amct::quant

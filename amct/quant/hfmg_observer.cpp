@@ -113,7 +113,7 @@ std::unique_ptr<ActivationObserver> HfmgObserver::read(ByteReader& reader) {
   auto& hfmg = static_cast<HfmgObserver&>(*observer);
   hfmg.nonfinite_ = nonfinite;
   if (!hfmg.histogram_.restore(min, max, std::move(counts))) {
-    raise(ErrorCode::kInvalidData, "calibration state has a histogram that contradicts itself");
+    raise(ErrorCode::kInvalidData, "a histogram contradicts itself");
   }
   return observer;
 }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "amct/base/error.h"
 #include "amct/kernels/histogram.h"
@@ -33,10 +32,11 @@ class IfmrObserver final : public ActivationObserver {
   static std::unique_ptr<ActivationObserver> read(ByteReader& reader);
 
  private:
-  bool exact() const { return !overflowed_; }
   std::uint64_t count() const { return overflowed_ ? histogram_.count() : values_.size(); }
   void add_finite(std::span<const float> x, float min, float max);
   void overflow();
+  void read_values(ByteReader& reader);
+  void read_histogram(ByteReader& reader);
   float min() const { return overflowed_ ? histogram_.min() : min_; }
   float max() const { return overflowed_ ? histogram_.max() : max_; }
 
@@ -104,7 +104,7 @@ ActivationResult IfmrObserver::finish(int num_bits, bool asymmetric) const {
   ActivationResult result;
   result.finite_count = count();
   result.nonfinite_count = nonfinite_;
-  result.exact = exact();
+  result.exact = !overflowed_;
   if (result.finite_count == 0) return result;
   result.observed_min = min();
   result.observed_max = max();
@@ -159,6 +159,31 @@ std::vector<std::byte> IfmrObserver::serialize() const {
   return std::move(w).take();
 }
 
+void IfmrObserver::read_values(ByteReader& reader) {
+  auto values = reader.get_all<float>(reader.get<std::uint64_t>());
+  const auto range = kernels::finite_range(values);
+  if (range.finite != values.size() || values.size() > limits_.exact_values) {
+    raise(ErrorCode::kInvalidData, "values that an observer cannot hold");
+  }
+  values_ = std::move(values);
+  min_ = range.min;
+  max_ = range.max;
+}
+
+void IfmrObserver::read_histogram(ByteReader& reader) {
+  const auto exponent = reader.get<std::int32_t>();
+  const auto min = reader.get<float>();
+  const auto max = reader.get<float>();
+  GridHistogram::View view;
+  view.first = reader.get<std::int64_t>();
+  view.zeros = reader.get<std::uint64_t>();
+  view.counts = reader.get_all<std::uint64_t>(reader.get<std::uint64_t>());
+  overflowed_ = true;
+  if (!histogram_.restore(exponent, min, max, view) || histogram_.count() <= limits_.exact_values) {
+    raise(ErrorCode::kInvalidData, "a histogram contradicts itself");
+  }
+}
+
 std::unique_ptr<ActivationObserver> IfmrObserver::read(ByteReader& reader) {
   IfmrOptions options;
   options.max_percentile = reader.get<float>();
@@ -171,30 +196,15 @@ std::unique_ptr<ActivationObserver> IfmrObserver::read(ByteReader& reader) {
   limits.exact_values = static_cast<std::size_t>(reader.get<std::uint64_t>());
   auto observer = std::make_unique<IfmrObserver>(options, limits);
   observer->nonfinite_ = reader.get<std::uint64_t>();
-  const auto overflowed = reader.get<std::uint8_t>();
-  if (overflowed > 1) raise(ErrorCode::kInvalidData, "calibration state has mode {}", overflowed);
-  if (overflowed == 0) {
-    auto values = reader.get_all<float>(reader.get<std::uint64_t>());
-    const auto range = kernels::finite_range(values);
-    if (range.finite != values.size() || values.size() > limits.exact_values) {
-      raise(ErrorCode::kInvalidData,
-            "calibration state holds values that it cannot; calibrate again");
-    }
-    observer->values_ = std::move(values);
-    observer->min_ = range.min;
-    observer->max_ = range.max;
-    return observer;
-  }
-  const auto exponent = reader.get<std::int32_t>();
-  const auto min = reader.get<float>();
-  const auto max = reader.get<float>();
-  GridHistogram::View view;
-  view.first = reader.get<std::int64_t>();
-  view.zeros = reader.get<std::uint64_t>();
-  view.counts = reader.get_all<std::uint64_t>(reader.get<std::uint64_t>());
-  observer->overflowed_ = true;
-  if (!observer->histogram_.restore(exponent, min, max, view)) {
-    raise(ErrorCode::kInvalidData, "calibration state has a histogram that contradicts itself");
+  switch (const auto mode = reader.get<std::uint8_t>()) {
+    case 0:
+      observer->read_values(reader);
+      break;
+    case 1:
+      observer->read_histogram(reader);
+      break;
+    default:
+      raise(ErrorCode::kInvalidData, "unknown mode {}, expected 0 or 1", mode);
   }
   return observer;
 }

@@ -30,6 +30,7 @@ double decimal(float value) {
 
 // Rank, from the outside, of the value that a percentile names: 1 is the extreme one.
 std::uint64_t rank_of(float percentile, std::uint64_t count) {
+  if (percentile == 1.0F) return 1;
   const double kept = std::floor(decimal(percentile) * static_cast<double>(count));
   return std::clamp<std::uint64_t>(count - static_cast<std::uint64_t>(kept), 1, count);
 }

@@ -8,6 +8,7 @@
 #include "amct/kernels/quant_loss.h"
 #include "amct/kernels/quantize.h"
 #include "amct/kernels/range.h"
+#include "amct/kernels/targets.h"
 #include "amct/quant/activation_observer.h"
 
 // Cost of calibration per value; "ns_per_value" is the number to look at.
@@ -55,6 +56,25 @@ void observe(benchmark::State& state) {
 BENCHMARK(observe)
     ->ArgNames({"kind", "n", "hfmg"})
     ->ArgsProduct({{kNormal, kRelu, kRelu6, kConstant}, {800'000, 50'000}, {0, 1}});
+
+// The same work on each instruction set of this machine.
+void observe_on_target(benchmark::State& state) {
+  const auto targets = kernels::available_targets();
+  const auto index = static_cast<std::size_t>(state.range(0));
+  if (index >= targets.size()) {
+    state.SkipWithError("no further target");
+    return;
+  }
+  state.SetLabel(targets[index] + (state.range(1) == 0 ? " ifmr" : " hfmg"));
+  const auto x = make_data(kRelu, 200'704, 1);
+  const auto observer = make_observer(options_of(state.range(1) != 0), {0});
+  kernels::force_target(targets[index]);
+  observer->observe(x);
+  for (auto _ : state) observer->observe(x);
+  kernels::force_target("");
+  report(state, x.size());
+}
+BENCHMARK(observe_on_target)->ArgsProduct({{0, 1, 2, 3, 4}, {0, 1}});
 
 // The outputs of the layers of a ResNet-18 at 224 x 224, or of a MobileNetV2, one image a time.
 void observe_net(benchmark::State& state) {

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "amct/base/error.h"
+#include "amct/quant/byte_stream.h"
 #include "amct/quant/factor.h"
 #include "samples.h"
 
@@ -200,6 +202,37 @@ TEST_P(Observer, DamagedStatesAreRefused) {
   auto longer = bytes;
   longer.push_back(std::byte{0});
   EXPECT_EQ(code_of(longer), ErrorCode::kInvalidData);
+}
+
+// A state whose checksum is right, but which nobody would have written.
+TEST_P(Observer, ForgedStatesAreRefusedOrWork) {
+  const auto observer = make();
+  observer->observe(test::sample("normal", 40));
+  const auto bytes = observer->serialize();
+  std::mt19937 rng(3);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<std::byte> bad(bytes.begin(), bytes.end() - 8);
+    const std::size_t header = std::min<std::size_t>(bad.size(), 110);
+    for (int k = 0; k < 1 + i % 3; ++k) {
+      const std::size_t at = rng() % (k == 2 ? bad.size() : header);
+      bad[at] = static_cast<std::byte>(i % 4 == 0 ? 0xFFU : rng() & 0xFFU);
+    }
+    if (i % 5 == 0) bad.resize(rng() % bad.size());
+    const std::uint64_t sum = byte_checksum(bad);
+    const auto tail = std::as_bytes(std::span(&sum, 1));
+    bad.insert(bad.end(), tail.begin(), tail.end());
+    try {
+      const auto restored = deserialize_observer(bad);
+      restored->observe(std::vector<float>{1.0F, -2.0F});
+      restored->histogram(8);
+      EXPECT_FALSE(restored->serialize().empty());
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kInvalidData) << e.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500);
 }
 
 TEST_P(Observer, ThreadsCanShareTheWork) {
