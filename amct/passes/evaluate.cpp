@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "amct/passes/pattern.h"
 
@@ -118,43 +119,66 @@ Result cast(const ir::Node& node, const Tensor& from, std::uint64_t max_bytes) {
   }
 }
 
-Result transpose(const ir::Node& node, const Tensor& from, std::uint64_t max_bytes) {
-  const std::size_t rank = from.rank();
-  Dims order(rank);
-  std::iota(order.rbegin(), order.rend(), std::int64_t{0});
-  order = node.attribute_ints("perm", order);
-  Dims sorted = order;
-  std::ranges::sort(sorted);
-  Dims expected(rank);
-  std::iota(expected.begin(), expected.end(), std::int64_t{0});
-  const int bits = ir::bit_width(from.type());
-  if (sorted != expected || bits < 8 || from.bytes().size() > max_bytes) return std::nullopt;
-  Dims dims(rank);
-  std::vector<std::size_t> strides(rank);
-  std::size_t stride = 1;
-  std::vector<std::size_t> source_strides(rank);
-  for (std::size_t i = rank; i-- > 0;) {
-    source_strides[i] = stride;
-    stride *= static_cast<std::size_t>(from.dims()[i]);
-  }
-  for (std::size_t i = 0; i < rank; ++i) {
-    dims[i] = from.dims()[static_cast<std::size_t>(order[i])];
-    strides[i] = source_strides[static_cast<std::size_t>(order[i])];
-  }
-  Tensor result = Tensor::zeros(from.type(), dims);
-  const auto width = static_cast<std::size_t>(bits) / 8;
-  std::byte* target = result.mutable_values<std::byte>().data();
-  const std::byte* source = from.bytes().data();
+/// Copies elements of T's size from a strided source into row-major order.
+template <typename T>
+void gather(const std::byte* source, const std::vector<std::size_t>& strides, const Dims& dims,
+            std::span<T> target) {
+  const std::size_t rank = dims.size();
+  const auto inner = rank > 0 ? static_cast<std::size_t>(dims[rank - 1]) : 1;
+  const std::size_t step = rank > 0 ? strides[rank - 1] : 0;
   Dims index(rank, 0);
   std::size_t offset = 0;
-  for (std::size_t n = from.bytes().size() / width; n > 0; --n, target += width) {
-    std::memcpy(target, source + offset * width, width);
-    for (std::size_t i = rank; i-- > 0;) {
+  for (std::size_t done = 0; done < target.size(); done += inner) {
+    for (std::size_t i = 0; i < inner; ++i)
+      std::memcpy(&target[done + i], source + (offset + i * step) * sizeof(T), sizeof(T));
+    for (std::size_t i = rank > 0 ? rank - 1 : 0; i-- > 0;) {
       offset += strides[i];
       if (++index[i] < dims[i]) break;
       offset -= strides[i] * static_cast<std::size_t>(dims[i]);
       index[i] = 0;
     }
+  }
+}
+
+bool is_permutation(Dims order, std::size_t rank) {
+  std::ranges::sort(order);
+  Dims expected(rank);
+  std::iota(expected.begin(), expected.end(), std::int64_t{0});
+  return order == expected;
+}
+
+Result transpose(const ir::Node& node, const Tensor& from, std::uint64_t max_bytes) {
+  const std::size_t rank = from.rank();
+  Dims order(rank);
+  std::iota(order.rbegin(), order.rend(), std::int64_t{0});
+  order = node.attribute_ints("perm", order);
+  if (!is_permutation(order, rank) || from.bytes().size() > max_bytes) return std::nullopt;
+  std::vector<std::size_t> source_strides(rank, 1);
+  for (std::size_t i = rank; i-- > 1;)
+    source_strides[i - 1] = source_strides[i] * static_cast<std::size_t>(from.dims()[i]);
+  Dims dims;
+  std::vector<std::size_t> strides;
+  for (const std::int64_t axis : order) {
+    dims.push_back(from.dims()[static_cast<std::size_t>(axis)]);
+    strides.push_back(source_strides[static_cast<std::size_t>(axis)]);
+  }
+  Tensor result = Tensor::zeros(from.type(), dims);
+  const std::byte* source = from.bytes().data();
+  switch (ir::bit_width(from.type())) {
+    case 8:
+      gather(source, strides, dims, result.mutable_values<std::uint8_t>());
+      break;
+    case 16:
+      gather(source, strides, dims, result.mutable_values<std::uint16_t>());
+      break;
+    case 32:
+      gather(source, strides, dims, result.mutable_values<std::uint32_t>());
+      break;
+    case 64:
+      gather(source, strides, dims, result.mutable_values<std::uint64_t>());
+      break;
+    default:
+      return std::nullopt;
   }
   return result;
 }

@@ -57,9 +57,8 @@ std::optional<LinearLayer> read_linear_layer(ir::Node& node) {
   if (view->activation == nullptr || view->activation == view->weight) return std::nullopt;
   const ir::Tensor* weight = float_weight(view->weight);
   if (weight == nullptr || !has_room_for_channels(*view, *weight)) return std::nullopt;
-  if (view->kind == LayerKind::kGemm && node.attribute_float("alpha", 1.0F) != 1.0F)
-    return std::nullopt;
-  if (view->kind == LayerKind::kGemm && view->bias && node.attribute_float("beta", 1.0F) != 1.0F)
+  if (view->kind == LayerKind::kGemm &&
+      (node.attribute_float("alpha", 1.0F) != 1.0F || node.attribute_float("beta", 1.0F) != 1.0F))
     return std::nullopt;
   LinearLayer layer;
   layer.view = *view;

@@ -11,6 +11,7 @@ struct GemmForm {
   ir::Node* node;
   std::optional<ir::Tensor> weight;  // with alpha, not transposed
   std::optional<ir::Tensor> bias;    // with beta, [N] where it is the same for all rows
+  bool idle_beta;                    // there is no C to scale
 };
 
 ir::Tensor transposed(const std::vector<double>& values, std::int64_t rows, std::int64_t columns) {
@@ -70,8 +71,9 @@ class NormalizeGemm final : public PatternPass<GemmForm> {
  protected:
   std::optional<GemmForm> match(ir::Node& node) const override {
     if (!is_op(node, "Gemm")) return std::nullopt;
-    GemmForm form{&node, normal_weight(node), normal_bias(node)};
-    if (!form.weight && !form.bias) return std::nullopt;
+    const bool idle_beta = node.input(2) == nullptr && node.find_attribute("beta") != nullptr;
+    GemmForm form{&node, normal_weight(node), normal_bias(node), idle_beta};
+    if (!form.weight && !form.bias && !idle_beta) return std::nullopt;
     return form;
   }
 
@@ -82,10 +84,8 @@ class NormalizeGemm final : public PatternPass<GemmForm> {
       node.remove_attribute("alpha");
       node.remove_attribute("transB");
     }
-    if (match.bias) {
-      set_constant_input(node, 2, *match.bias, "");
-      node.remove_attribute("beta");
-    }
+    if (match.bias) set_constant_input(node, 2, *match.bias, "");
+    if (match.bias || match.idle_beta) node.remove_attribute("beta");
   }
 };
 

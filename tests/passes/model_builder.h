@@ -71,8 +71,10 @@ class ModelBuilder {
   /// "Conv BatchNormalization": the operators in order.
   std::string operators() const {
     std::string result;
-    for (const auto& node : model.graph->nodes())
-      result += (result.empty() ? "" : " ") + node->op_type;
+    for (const auto& node : model.graph->nodes()) {
+      if (!result.empty()) result += ' ';
+      result += node->op_type;
+    }
     return result;
   }
 
