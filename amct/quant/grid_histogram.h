@@ -15,6 +15,8 @@ namespace amct::quant {
 /// on how they were split, and merge() loses nothing. Private to amct/quant.
 class GridHistogram {
  public:
+  /// 8 to 16 bins per step of INT8; with twice as many, observing took a tenth to a quarter longer
+  /// and the chosen factors were hardly better.
   static constexpr std::int64_t kCapacity = 4096;
 
   /// min and max have to be the finite range of x.
