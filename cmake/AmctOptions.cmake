@@ -25,6 +25,9 @@ endif()
 
 add_library(amct_options INTERFACE)
 target_compile_options(amct_options INTERFACE -Wall -Wextra -Wconversion -Werror)
+# g++ 12 warns of impossible overlaps inside std::string (GCC bug 105329).
+target_compile_options(amct_options INTERFACE
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 target_include_directories(amct_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(amct_options INTERFACE AMCT_VERSION="${PROJECT_VERSION}")
 if(AMCT_ASSERTS)
@@ -33,4 +36,8 @@ endif()
 if(AMCT_SANITIZE)
   add_compile_options(-fsanitize=${AMCT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${AMCT_SANITIZE})
+endif()
+if(AMCT_BUILD_FUZZERS)
+  # Coverage for libFuzzer in the libraries too.
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
