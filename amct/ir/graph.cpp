@@ -194,14 +194,32 @@ void Graph::move_before(Node* node, Node* before) {
   nodes_.splice(before->position_, nodes_, node->position_);
 }
 
+namespace {
+
+/// Values that subgraphs return although they belong to an enclosing graph: a use without a node.
+void collect_returned(const Graph& graph, std::unordered_set<const Value*>& returned) {
+  for (const auto& node : graph.nodes()) {
+    for (const Graph* inner : node->subgraphs()) {
+      for (const Value* output : inner->outputs())
+        if (output->graph() != inner) returned.insert(output);
+      collect_returned(*inner, returned);
+    }
+  }
+}
+
+}  // namespace
+
 std::size_t Graph::remove_unused() {
   std::size_t removed = 0;
+  std::unordered_set<const Value*> kept(outputs_.begin(), outputs_.end());
+  kept.insert(inputs_.begin(), inputs_.end());
+  collect_returned(*this, kept);
   for (auto place = nodes_.end(); place != nodes_.begin();) {
     --place;
     Node* node = place->get();
     for (Graph* inner : node->subgraphs()) removed += inner->remove_unused();
-    const bool used = std::ranges::any_of(node->outputs_, [](const Value* output) {
-      return !output->uses_.empty() || output->is_graph_output();
+    const bool used = std::ranges::any_of(node->outputs_, [&kept](const Value* output) {
+      return !output->uses_.empty() || kept.contains(output);
     });
     if (used) continue;
     const auto next = std::next(place);
@@ -210,9 +228,7 @@ std::size_t Graph::remove_unused() {
     ++removed;
   }
   for (Value* value : constants()) {
-    if (!value->uses_.empty() || value->is_graph_output() || value->is_graph_input() ||
-        value->opaque_constant)
-      continue;
+    if (!value->uses_.empty() || kept.contains(value) || value->opaque_constant) continue;
     remove_value(value);
     ++removed;
   }

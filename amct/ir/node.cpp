@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "amct/base/assert.h"
 #include "amct/base/error.h"
@@ -16,7 +17,13 @@ bool Value::is_graph_output() const {
 
 void Node::set_input(std::size_t index, Value* value) {
   if (index >= inputs_.size()) inputs_.resize(index + 1, nullptr);
-  if (Value* old = inputs_[index]) std::erase(old->uses_, Use{this, index});
+  if (Value* old = inputs_[index]) {
+    // From the back: graphs are taken down last node first, and a value may have very many uses.
+    auto& uses = old->uses_;
+    const auto found = std::find(uses.rbegin(), uses.rend(), Use{this, index});
+    AMCT_ASSERT(found != uses.rend());
+    uses.erase(std::next(found).base());
+  }
   inputs_[index] = value;
   if (value != nullptr) value->uses_.push_back({this, index});
 }

@@ -1,6 +1,7 @@
 #include "amct/formats/onnx/graph_reader.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "amct/base/error.h"
@@ -189,16 +190,16 @@ void GraphReader::connect(const schema::Node& message, ir::Node& node) {
 
 void GraphReader::take_outputs(schema::Graph& message, ir::Graph& graph) {
   google::protobuf::RepeatedPtrField<schema::ValueInfo> differing;
+  std::unordered_set<const ir::Value*> declared(graph.inputs().begin(), graph.inputs().end());
   for (schema::ValueInfo& output : *message.mutable_output()) {
     ir::Value* value = graph.find_visible(output.name());
     if (value == nullptr || output.name().empty())
       raise(ErrorCode::kInvalidModel,
             "graph output '{}' is no graph input, no initializer and no output of a node",
             output.name());
-    const bool declared = value->graph() != &graph || value->is_graph_input() ||
-                          value->is_graph_output() || value->constant() != nullptr;
     graph.add_output(value);
-    if (!declared) {
+    const bool first = declared.insert(value).second;
+    if (first && value->graph() == &graph && value->constant() == nullptr) {
       take_declaration(output, *value);
       continue;
     }
@@ -214,10 +215,12 @@ void GraphReader::take_outputs(schema::Graph& message, ir::Graph& graph) {
 
 void GraphReader::take_value_infos(schema::Graph& message, ir::Graph& graph) {
   google::protobuf::RepeatedPtrField<schema::ValueInfo> kept;
+  const std::unordered_set<const ir::Value*> outputs(graph.outputs().begin(),
+                                                     graph.outputs().end());
   for (schema::ValueInfo& info : *message.mutable_value_info()) {
     ir::Value* value = info.name().empty() ? nullptr : graph.find(info.name());
     const bool inner = value != nullptr && value->producer() != nullptr &&
-                       !value->is_graph_output() && !has_type(value->type) && value->extra.empty();
+                       !outputs.contains(value) && !has_type(value->type) && value->extra.empty();
     const bool empty = !info.has_type() && info.unknown_fields().empty();
     if (!inner || empty)
       kept.Add(std::move(info));

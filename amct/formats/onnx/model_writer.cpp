@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "amct/base/error.h"
 #include "amct/formats/onnx/tensor_codec.h"
@@ -43,8 +44,9 @@ void put_opsets(const ir::Model& model, schema::Model& message) {
   kept.Swap(message.mutable_opset_import());
   for (const auto& [domain, version] : model.opset_imports) {
     schema::OperatorSet& opset = *message.add_opset_import();
-    const auto found = std::ranges::find_if(
-        kept, [&](const schema::OperatorSet& old) { return normalised(old.domain()) == domain; });
+    const auto found = std::ranges::find_if(kept, [&name = domain](const schema::OperatorSet& old) {
+      return normalised(old.domain()) == name;
+    });
     if (found != kept.end())
       opset = *found;
     else if (!domain.empty())

@@ -68,6 +68,15 @@ void take_functions(schema::Model& message, ExternalFiles& files, ir::Model& mod
   }
 }
 
+/// Names from a hostile file may be long or hold control characters; a message is one line.
+std::string one_line(std::string text) {
+  constexpr std::size_t kMaxLength = 600;
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  if (text.size() > kMaxLength) text = text.substr(0, kMaxLength) + "...";
+  return text;
+}
+
 ir::Model take_model(schema::Model& message, const std::filesystem::path& folder) {
   ir::Model model;
   ExternalFiles files(folder);
@@ -100,7 +109,8 @@ ir::Model parse(std::string_view bytes, std::string_view name,
     schema::Model message = parse_message(bytes);
     return take_model(message, folder);
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("cannot use the model '{}': {}", name, error.what()));
+    throw Error(error.code(),
+                fmt::format("cannot use the model '{}': {}", name, one_line(error.what())));
   }
 }
 
