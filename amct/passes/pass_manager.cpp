@@ -5,6 +5,7 @@
 
 #include "amct/base/error.h"
 #include "amct/base/log.h"
+#include "amct/passes/reproducer.h"
 
 namespace amct::passes {
 
@@ -51,10 +52,9 @@ PassRecord PassManager::run_pass(ir::Model& model, Pass& pass) const {
 }
 
 std::string PassManager::write_reproducer(const ir::Model& before, std::string_view pass) const {
-  if (options_.reproducer_dir.empty() || !options_.print) return {};
+  if (options_.reproducer_dir.empty()) return {};
   try {
-    const auto file =
-        passes::write_reproducer(before, pass, options_.reproducer_dir, options_.print);
+    const auto file = passes::write_reproducer(before, pass, options_.reproducer_dir);
     return fmt::format("; the model as it was before is in '{}'", file.string());
   } catch (const std::exception& error) {
     return fmt::format("; no reproducer could be written: {}", error.what());

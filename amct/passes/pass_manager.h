@@ -7,7 +7,6 @@
 
 #include "amct/ir/graph.h"
 #include "amct/passes/pass.h"
-#include "amct/passes/reproducer.h"
 
 namespace amct::passes {
 
@@ -16,8 +15,6 @@ struct PassManagerOptions {
   std::vector<std::string> skip_passes;
   /// Folder for reproducers; created when needed. Empty: none is written.
   std::filesystem::path reproducer_dir;
-  /// Prints the model for a reproducer; must be set when reproducer_dir is.
-  ModelPrinter print;
 };
 
 struct PassRecord {

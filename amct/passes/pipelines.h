@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "amct/passes/pass.h"
@@ -17,5 +19,9 @@ struct PrepareOptions {
 /// What turns a model as users bring it into the form that quantization works on: names complete,
 /// weights constant, layers fused. It computes the same and keeps the names of inputs and outputs.
 Pipeline make_prepare_pipeline(const PrepareOptions& options);
+
+/// One pass by its name; throws Error(kUsage) that lists the known ones. `keep` as in
+/// PrepareOptions.
+std::unique_ptr<Pass> make_pass(std::string_view name, const std::vector<std::string>& keep);
 
 }  // namespace amct::passes
