@@ -53,10 +53,7 @@ class FoldConstants final : public Pass {
   static void rewrite(ir::Node& node, ir::Tensor tensor) {
     ir::Value* output = node.output();
     remove_with_constants(node);
-    output->type.data_type = tensor.type();
-    output->type.shape.emplace();
-    for (const std::int64_t dim : tensor.dims()) output->type.shape->push_back({dim, {}});
-    output->set_constant(std::move(tensor));
+    replace_constant(*output, std::move(tensor));
   }
 };
 

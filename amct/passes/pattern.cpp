@@ -131,16 +131,23 @@ std::vector<double> to_double(const ir::Tensor& tensor) {
 void set_constant_input(ir::Node& node, std::size_t index, ir::Tensor tensor,
                         std::string_view hint) {
   ir::Value* old = node.input(index);
-  const bool own = old != nullptr && old->constant() != nullptr && old->uses().size() == 1 &&
-                   !is_exposed(*old) && old->constant()->dims() == tensor.dims() &&
-                   old->constant()->type() == tensor.type();
-  if (own) {
-    old->set_constant(std::move(tensor));
+  const bool own =
+      old != nullptr && old->constant() != nullptr && old->uses().size() == 1 && !is_exposed(*old);
+  const bool declared = own && old->is_graph_input();
+  if (own && (!declared || old->constant()->dims() == tensor.dims())) {
+    replace_constant(*old, std::move(tensor));
     return;
   }
   const std::string name = old != nullptr ? old->name() : std::string(hint);
   node.set_input(index, node.graph()->add_constant(name, std::move(tensor)));
   drop_if_unused(old);
+}
+
+void replace_constant(ir::Value& value, ir::Tensor tensor) {
+  value.type.data_type = tensor.type();
+  value.type.shape.emplace();
+  for (const std::int64_t dim : tensor.dims()) value.type.shape->push_back({dim, {}});
+  value.set_constant(std::move(tensor));
 }
 
 void drop_if_unused(ir::Value* value) {

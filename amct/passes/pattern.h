@@ -46,9 +46,12 @@ bool fits_float(const std::vector<double>& values);
 ir::Tensor to_float_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 std::vector<double> to_double(const ir::Tensor& tensor);
 
+/// Gives a value, that no node computes, the constant and the type that goes with it.
+void replace_constant(ir::Value& value, ir::Tensor tensor);
+
 /// Makes input `index` of `node` read `tensor`. The constant that stood there is overwritten when
-/// nothing else reads it and its shape stays; otherwise the node gets its own, named after it or
-/// after `hint` when there was none.
+/// nothing else reads it and, if it is a graph input, its shape stays; otherwise the node gets its
+/// own, named after it or after `hint` when there was none.
 void set_constant_input(ir::Node& node, std::size_t index, ir::Tensor tensor,
                         std::string_view hint);
 
