@@ -45,11 +45,11 @@ std::string word(std::string_view name) {
 }
 
 template <typename Items, typename Format>
-std::string join(const Items& items, const Format& format) {
+std::string join(const Items& items, const Format& format, const char* separator = ", ") {
   std::string text;
   bool first = true;
   for (const auto& item : items) {
-    if (!first) text += ", ";
+    if (!first) text += separator;
     first = false;
     text += format(item);
   }
@@ -65,7 +65,7 @@ std::string format_dim(const Dim& dim) {
 
 std::string format_type(const ValueType& type) {
   std::string text = type.data_type == DataType::kUndefined ? "?" : to_string(type.data_type);
-  if (type.shape) text += fmt::format("[{}]", join(*type.shape, format_dim));
+  if (type.shape) text += fmt::format("[{}]", join(*type.shape, format_dim, ","));
   if (!type.opaque.empty()) text += fmt::format(" opaque {}", hex(type.opaque));
   return text;
 }
@@ -145,7 +145,7 @@ class Printer {
 
   std::string tensor(const Tensor& tensor) const {
     const std::string text =
-        fmt::format("{}[{}] ", to_string(tensor.type()), join(tensor.dims(), to_text));
+        fmt::format("{}[{}] ", to_string(tensor.type()), join(tensor.dims(), to_text, ","));
     const ElementForm form = element_form(tensor.type());
     if (form == ElementForm::kString)
       return fmt::format("{}{{{}}}", text, join(tensor.strings(), quoted));
