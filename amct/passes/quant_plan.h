@@ -39,8 +39,11 @@ struct LayerPlan {
   int activation_bits = 8;
   int weight_bits = 8;
   std::vector<float> weight_scales;    // 1 or output channels; empty without weight
-  std::optional<ir::Tensor> weight;    // int8
-  std::optional<ir::Tensor> bias;      // int32, round(bias / (scale_d * scale_w)), no offset term
+  std::optional<ir::Tensor> weight;    // int8, layout of the node
+  /// int32 [output channels], round(bias / (scale_d * scale_w)) without a term of the offset.
+  std::optional<ir::Tensor> bias;
+  /// Name of the Add that holds the bias of a MatMul; empty when the layer has its own or none.
+  std::string bias_add;
   /// Output channels whose weight scale was raised so that the bias fits int32.
   std::vector<std::int64_t> raised_channels;
 };
