@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,5 +30,15 @@ struct Record {
   std::vector<std::pair<std::string, LayerRecord>> entries;
   bool operator==(const Record&) const = default;
 };
+
+/// Reads a record file (text protobuf). Throws Error(kInvalidConfig) with line and column.
+Record parse_record(std::string_view text, const std::string& file_name);
+
+/// Returns the record as text protobuf; floats read back bit-exact.
+std::string write_record(const Record& record);
+
+/// Checks ranges, finiteness, lengths and duplicate keys (spec onnx_and_cli 18, design notes).
+/// Throws Error(kInvalidConfig) that lists every violation.
+void validate_record(const Record& record, const std::string& file_name);
 
 }  // namespace amct::config
