@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "amct/base/atomic_file.h"
 #include "amct/base/error.h"
 
 namespace amct::ir {
@@ -135,6 +136,14 @@ TEST(Text, ElidesLargeTensorsAndStillParses) {
   EXPECT_NE(text.find("float32[300] elided(0x"), std::string::npos) << text;
   const Model model = parse_text(text, "t");
   EXPECT_EQ(model.graph->find("w")->constant()->dims(), std::vector<std::int64_t>{300});
+}
+
+TEST(Text, ReadsTheSampleOfTheDocumentation) {
+  const std::string page = read_file(AMCT_TEST_DIR "/../docs/ir_text.md");
+  const std::size_t start = page.find("```text\n") + 8;
+  const Model model = parse_text(
+      std::string_view(page).substr(start, page.find("```", start) - start), "ir_text.md");
+  EXPECT_EQ(model.graph->nodes().size(), 2U);
 }
 
 TEST(Text, ErrorsSayWhere) {
