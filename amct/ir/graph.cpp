@@ -369,8 +369,10 @@ std::unique_ptr<Graph> Graph::clone_into(std::map<const Value*, Value*>& mapped)
 }
 
 std::int64_t Model::opset() const {
-  const auto found = opset_imports.find("");
-  return found == opset_imports.end() ? 0 : found->second;
+  for (const char* spelling : {"", "ai.onnx"})
+    if (const auto found = opset_imports.find(spelling); found != opset_imports.end())
+      return found->second;
+  return 0;
 }
 
 const std::string* Model::find_metadata(std::string_view key) const {

@@ -236,6 +236,7 @@ struct Model {
   std::vector<std::string> functions;
   std::string extra;
 
+  /// Version of the default operator set, which files call "" or "ai.onnx"; 0 when there is none.
   std::int64_t opset() const;
   const std::string* find_metadata(std::string_view key) const;
   void set_metadata(std::string_view key, std::string value);

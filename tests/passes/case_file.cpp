@@ -7,6 +7,7 @@
 #include "amct/ir/text.h"
 #include "amct/passes/pass_manager.h"
 #include "amct/passes/pipelines.h"
+#include "amct/passes/raise_opset.h"
 
 namespace amct::passes {
 namespace {
@@ -47,6 +48,12 @@ CaseFile read_case(const std::filesystem::path& file) {
 
 ir::Model run_case(const CaseFile& test) {
   ir::Model model = ir::parse_text(test.before, "before");
+  if (test.pipeline.front() == "raise_opset") {
+    const auto refused = raise_opset(model, std::stoll(test.pipeline.at(1)));
+    if (!refused.empty()) throw std::runtime_error(refused.front());
+    ir::verify(*model.graph);
+    return model;
+  }
   Pipeline pipeline;
   for (const std::string& name : test.pipeline) {
     if (name == "prepare")

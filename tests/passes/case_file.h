@@ -9,7 +9,7 @@
 namespace amct::passes {
 
 /// A data test of passes:
-///   pipeline: fuse_bn_mul fuse_conv_bn
+///   pipeline: fuse_bn_mul fuse_conv_bn   (or: raise_opset 13)
 ///   keep: conv1 bn2             (optional: layers that fusion leaves)
 ///   numerics: exact|tolerance   (or none: the model cannot be executed)
 ///   --- before
