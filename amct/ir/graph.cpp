@@ -208,6 +208,21 @@ void collect_returned(const Graph& graph, std::unordered_set<const Value*>& retu
 }
 
 }  // namespace
+Node* Graph::next_node(const Node* node) const {
+  const auto next = std::next(node->position_);
+  return next == nodes_.end() ? nullptr : next->get();
+}
+
+Value* Graph::detach_output(Node* node, std::size_t index, std::string_view hint) {
+  AMCT_ASSERT(index < node->outputs_.size());
+  Value* fresh = add_value(unique_name(hint));
+  Value* old = node->outputs_[index];
+  node->outputs_[index] = fresh;
+  fresh->producer_ = node;
+  fresh->producer_index_ = index;
+  old->producer_ = nullptr;
+  return fresh;
+}
 
 std::size_t Graph::remove_unused() {
   std::size_t removed = 0;

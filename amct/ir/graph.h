@@ -199,6 +199,11 @@ class Graph {
   /// Every use of `from`, subgraphs included, reads `to`. Graph outputs are not touched.
   static void replace_uses(Value* from, Value* to);
   void move_before(Node* node, Node* before);
+  /// The node that stands after `node`, or null for the last one.
+  Node* next_node(const Node* node) const;
+  /// Lets a new value, named after `hint`, stand at output `index` of `node`. The value that stood
+  /// there keeps its name and uses and has no producer until the caller adds a node for it.
+  Value* detach_output(Node* node, std::size_t index, std::string_view hint);
 
   /// Removes nodes none of whose outputs is used, and constants that are not used. Returns how many.
   std::size_t remove_unused();

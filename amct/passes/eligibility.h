@@ -2,13 +2,19 @@
 
 #include <vector>
 
+#include "amct/ir/graph.h"
 #include "amct/passes/quant_plan.h"
 
 namespace amct::passes {
 
-/// Every layer of the model that could be quantized by its kind, in graph order, subgraphs
-/// included, with the reason when something stands in the way (spec onnx_and_cli 9.2). Recurrent
-/// layers are listed too. Declared shapes are used where the file has them and are not required.
+/// Every Conv, ConvTranspose, Gemm, MatMul, AveragePool, LSTM and GRU of the model, subgraphs
+/// included, in graph order: quantizable, or with the reason why not (spec 9.2, upstream_facts 1.12).
+/// Expects node names to be unique.
 std::vector<Candidate> find_candidates(const ir::Model& model);
+
+/// The Add that adds a constant bias of one value per output channel to a MatMul's only use, or null.
+ir::Node* find_bias_add(const ir::LayerView& matmul);
+/// That constant; `add` must come from find_bias_add.
+ir::Value* bias_of_add(const ir::Node& add);
 
 }  // namespace amct::passes

@@ -4,9 +4,12 @@
 
 namespace amct::passes {
 
-/// Rewrites a deploy model in integer operators that ONNX Runtime runs, with the same int32 sums
-/// (docs/design/numerics.md). Needs opset 10, 11 for ConvTranspose. Throws Error(kUnsupported) that
-/// names the node for what has no such form, Error(kInvalidModel) for broken parameters.
+/// Whether the model holds AscendQuant, AscendDequant or AscendAntiQuant nodes.
+bool is_deploy_model(const ir::Model& model);
+
+/// Replaces the NPU's operators and the integer layers between them by ONNX operators that compute the
+/// same with int32 accumulation (docs/design/numerics.md), so that an ONNX engine can run a deploy
+/// model. Needs opset 10 or newer. Throws Error(kUnsupported | kInvalidModel) that names the node.
 void lower_deploy(ir::Model& model);
 
 }  // namespace amct::passes

@@ -1,34 +1,35 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "amct/base/quant_options.h"
-#include "amct/ir/graph.h"
 #include "amct/ir/layer_view.h"
+#include "amct/ir/tensor.h"
 
 namespace amct::passes {
 
 /// A layer that could be quantized by its kind, and why not, if so. In graph order.
 struct Candidate {
-  std::string layer;    // node name
+  std::string layer;  // node name
   std::string op_type;
-  ir::LayerKind kind{};
-  std::string activation;  // name of the tensor to calibrate
+  std::string activation;  // name of the tensor to calibrate; empty when there is none
   int weight_rank = 0;     // 0: no weight
   bool per_channel_allowed = false;
-  /// Empty: can be quantized. Else one plain sentence: what stands in the way, and the way out.
+  /// Empty: can be quantized. Else one plain sentence: what stands in the way.
   std::string reason;
 };
 
-/// What the user wants for one layer.
+/// What the user wants for one layer, and what calibration found.
 struct LayerRequest {
   std::string layer;
   ActivationOptions activation;
   WeightOptions weight;
+  QuantFactor factor;
+  /// From a record file; empty: found by ARQ.
+  std::vector<float> weight_scales;
 };
 
 /// Everything needed to quantize one layer, in numbers. Weight and bias have the node's own layout.
@@ -38,12 +39,9 @@ struct LayerPlan {
   QuantFactor activation;
   int activation_bits = 8;
   int weight_bits = 8;
-  std::vector<float> weight_scales;    // 1 or output channels; empty without weight
-  std::optional<ir::Tensor> weight;    // int8, layout of the node
-  /// int32 [output channels], round(bias / (scale_d * scale_w)) without a term of the offset.
-  std::optional<ir::Tensor> bias;
-  /// Name of the Add that holds the bias of a MatMul; empty when the layer has its own or none.
-  std::string bias_add;
+  std::vector<float> weight_scales;  // 1 or output channels; {1} without weight
+  std::optional<ir::Tensor> weight;  // int8
+  std::optional<ir::Tensor> bias;    // int32, round(bias / (scale_d * scale_w)), no offset term
   /// Output channels whose weight scale was raised so that the bias fits int32.
   std::vector<std::int64_t> raised_channels;
 };
@@ -58,5 +56,8 @@ struct QuantPlan {
   std::vector<LayerPlan> layers;
   std::vector<SkippedLayer> skipped;
 };
+
+/// float32(scale_d * scale_w) per weight scale: the factor from the int32 accumulator to the output.
+std::vector<float> dequant_scales(const LayerPlan& plan);
 
 }  // namespace amct::passes

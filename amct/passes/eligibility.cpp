@@ -1,0 +1,174 @@
+#include "amct/passes/eligibility.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace amct::passes {
+namespace {
+
+using ir::DataType;
+using ir::LayerKind;
+using ir::LayerView;
+using ir::Node;
+using ir::Value;
+
+bool all_equal(const std::vector<std::int64_t>& values, std::int64_t expected) {
+  return std::ranges::all_of(values, [=](std::int64_t value) { return value == expected; });
+}
+
+std::string activation_reason(const LayerView& view) {
+  const Value* input = view.activation;
+  if (input == nullptr) return "its first input is missing";
+  if (input->constant() != nullptr || input->opaque_constant) {
+    if (view.kind == LayerKind::kMatMul)
+      return "its constant is the first input; the NPU takes a constant as the second input of "
+             "MatMul only";
+    return "its input is a constant";
+  }
+  const DataType type = input->type.data_type;
+  if (type != DataType::kUndefined && type != DataType::kFloat)
+    return fmt::format("its input is {}; only float32 activations can be quantized",
+                       ir::to_string(type));
+  if (input->producer() != nullptr && input->producer()->op_type == "DequantizeLinear")
+    return "its input is already quantized (QuantizeLinear/DequantizeLinear)";
+  return {};
+}
+
+std::string weight_reason(const LayerView& view) {
+  const Value* weight = view.weight;
+  if (weight == nullptr) return "its weight is missing";
+  if (weight->constant() == nullptr) {
+    if (weight->opaque_constant) return "its weight is a sparse tensor";
+    if (weight->producer() != nullptr && weight->producer()->op_type == "DequantizeLinear")
+      return "its weight is already quantized (DequantizeLinear)";
+    return "its weight is computed at run time; only constant weights can be quantized";
+  }
+  const ir::Tensor& tensor = *weight->constant();
+  if (tensor.type() != DataType::kFloat)
+    return fmt::format("its weight is {}; only float32 weights can be quantized",
+                       ir::to_string(tensor.type()));
+  if (tensor.empty()) return "its weight is empty";
+  return {};
+}
+
+std::string bias_reason(const LayerView& view) {
+  if (view.bias == nullptr) return {};
+  const ir::Tensor* bias = view.bias->constant();
+  if (bias == nullptr) return "its bias is computed at run time; only constant biases are allowed";
+  if (bias->type() != DataType::kFloat)
+    return fmt::format("its bias is {}; only float32 biases can be quantized",
+                       ir::to_string(bias->type()));
+  if (bias->size() != view.output_channels || bias->rank() != 1)
+    return "its bias is not one value per output channel";
+  return {};
+}
+
+std::string shape_reason(const LayerView& view) {
+  const Node& node = *view.node;
+  const std::size_t rank = view.weight->constant()->rank();
+  switch (view.kind) {
+    case LayerKind::kConv: {
+      if (rank < 3 || rank > 5)
+        return fmt::format("its weight has {} dimensions; 3, 4 or 5 are supported", rank);
+      const auto dilations = node.attribute_ints("dilations", {});
+      if (rank == 5 && !dilations.empty() && dilations[0] != 1)
+        return "it is a 3-D convolution dilated along depth, which the NPU does not quantize";
+      return {};
+    }
+    case LayerKind::kConvTranspose:
+      if (rank < 3 || rank > 4)
+        return fmt::format("its weight has {} dimensions; 3 or 4 are supported", rank);
+      if (!all_equal(node.attribute_ints("dilations", {}), 1))
+        return "it is dilated; the NPU quantizes ConvTranspose with dilation 1 only";
+      return {};
+    case LayerKind::kGemm:
+      if (rank != 2) return fmt::format("its weight has {} dimensions, expected 2", rank);
+      if (node.attribute_int("transA", 0) != 0)
+        return "transA is set; the NPU quantizes Gemm with transA = 0 only";
+      if (node.attribute_float("alpha", 1.0F) != 1.0F ||
+          (view.bias != nullptr && node.attribute_float("beta", 1.0F) != 1.0F))
+        return "alpha or beta is not 1 and could not be folded into the weights";
+      return {};
+    default:
+      if (rank != 2)
+        return fmt::format("its weight has {} dimensions; the NPU quantizes MatMul by a 2-D weight",
+                           rank);
+      if (view.activation->type.shape && view.activation->type.shape->size() < 2)
+        return "its first input is a vector; at least 2 dimensions are needed";
+      return {};
+  }
+}
+
+std::string quantization_reason(const LayerView& view) {
+  if (std::string reason = activation_reason(view); !reason.empty()) return reason;
+  if (view.kind == LayerKind::kAveragePool) return {};
+  for (const auto rule : {weight_reason, shape_reason, bias_reason})
+    if (std::string reason = rule(view); !reason.empty()) return reason;
+  return {};
+}
+
+bool is_recurrent(const Node& node) {
+  return node.domain.empty() && (node.op_type == "LSTM" || node.op_type == "GRU");
+}
+
+Candidate describe(const LayerView& view) {
+  Candidate candidate;
+  candidate.layer = view.node->name;
+  candidate.op_type = view.node->op_type;
+  if (view.activation != nullptr) candidate.activation = view.activation->name();
+  if (view.weight != nullptr && view.weight->constant() != nullptr)
+    candidate.weight_rank = static_cast<int>(view.weight->constant()->rank());
+  candidate.per_channel_allowed =
+      view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
+  candidate.reason = quantization_reason(view);
+  return candidate;
+}
+
+void collect(const ir::Graph& graph, std::vector<Candidate>& found) {
+  for (const auto& node : graph.nodes()) {
+    if (std::optional<LayerView> view = ir::view_onnx_layer(*node)) {
+      Candidate candidate = describe(*view);
+      if (const Node* parent = graph.parent_node())
+        candidate.reason = fmt::format(
+            "it lies inside a subgraph of {} '{}', which runs conditionally and stays in float",
+            parent->op_type, parent->label());
+      found.push_back(std::move(candidate));
+    } else if (is_recurrent(*node)) {
+      found.push_back({node->name, node->op_type, {}, 0, false,
+                       "recurrent layers are not quantized by this version"});
+    }
+    for (const ir::Graph* inner : node->subgraphs()) collect(*inner, found);
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> find_candidates(const ir::Model& model) {
+  std::vector<Candidate> found;
+  collect(*model.graph, found);
+  return found;
+}
+
+ir::Node* find_bias_add(const LayerView& matmul) {
+  const Value* output = matmul.node->output();
+  if (matmul.kind != LayerKind::kMatMul || output->uses().size() != 1 || output->is_graph_output())
+    return nullptr;
+  const ir::Use use = output->uses()[0];
+  if (use.node->op_type != "Add" || !use.node->domain.empty() ||
+      use.node->graph() != matmul.node->graph() || use.node->inputs().size() != 2)
+    return nullptr;
+  const Value* other = use.node->input(1 - use.index);
+  const ir::Tensor* bias = other != nullptr ? other->constant() : nullptr;
+  if (bias == nullptr || bias->type() != DataType::kFloat || bias->rank() < 1 || bias->rank() > 2)
+    return nullptr;
+  const bool per_channel = bias->size() == matmul.output_channels &&
+                           bias->dims().back() == matmul.output_channels;
+  return per_channel ? use.node : nullptr;
+}
+
+ir::Value* bias_of_add(const Node& add) {
+  return add.input(0)->constant() != nullptr ? add.input(0) : add.input(1);
+}
+
+}  // namespace amct::passes

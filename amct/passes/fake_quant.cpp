@@ -1,0 +1,155 @@
+#include "amct/passes/fake_quant.h"
+
+#include <fmt/core.h>
+
+#include "amct/passes/layer_rewrite.h"
+
+namespace amct::passes {
+namespace {
+
+using ir::DataType;
+using ir::Graph;
+using ir::Node;
+using ir::Value;
+
+constexpr std::int64_t kFirstQuantizeLinear = 10;
+constexpr std::int64_t kFirstPerAxisDequantizeLinear = 13;
+constexpr std::int64_t kFirstInt16QuantizeLinear = 21;
+constexpr std::int64_t kFirstClipInputs = 11;
+/// Adding and subtracting 1.5 * 2^23 rounds |x| < 2^22 half to even, where Round does not exist.
+constexpr float kRounder = 12582912.0F;
+
+class FakeQuantizer {
+ public:
+  explicit FakeQuantizer(ir::Model& model)
+      : graph_(*model.graph), opset_(model.opset()),
+        quantizers_([this](Value* activation, const LayerPlan& plan, Node* before) {
+          return quantize(activation, plan, before);
+        }) {}
+
+  void rewrite(const LayerPlan& plan) {
+    const LayerSlots slots = find_slots(graph_, plan);
+    Node* node = slots.view.node;
+    Value* integers = quantizers_.get(slots.view.activation, plan, node);
+    node->set_input(slots.view.activation_index, integers);
+    if (plan.weight)
+      node->set_input(*slots.view.weight_index,
+                      as_float(plan.layer + ".weight", *plan.weight, node));
+    if (plan.bias) {
+      const Value* old = slots.bias_node->input(slots.bias_index);
+      const ir::Tensor bias = plan.bias->reshaped(old->constant()->dims());
+      slots.bias_node->set_input(slots.bias_index,
+                                 as_float(plan.layer + ".bias", bias, slots.bias_node));
+    }
+    dequantize(plan, slots.tail);
+  }
+
+ private:
+  /// round_half_even(x / scale) clipped to the grid, minus the offset: integers in float32.
+  Value* quantize(Value* activation, const LayerPlan& plan, Node* before) {
+    const std::string name = plan.layer + ".quant";
+    const bool wide = plan.activation_bits == 16;
+    if (opset_ >= (wide ? kFirstInt16QuantizeLinear : kFirstQuantizeLinear))
+      return quantize_linear(activation, plan, name, before);
+    Value* scale = add_scalar(graph_, name + ".scale", plan.activation.scale);
+    Node* divided = add_named(graph_, "Div", {activation, scale}, name + ".div", before);
+    Value* clipped = clip(divided->output(), plan, name, before);
+    if (opset_ >= kFirstClipInputs)
+      return add_named(graph_, "Round", {clipped}, name + ".round", before)->output();
+    Value* rounder = add_scalar(graph_, name + ".rounder", kRounder);
+    Node* up = add_named(graph_, "Add", {clipped, rounder}, name + ".round_up", before);
+    return add_named(graph_, "Sub", {up->output(), rounder}, name + ".round_down", before)->output();
+  }
+
+  Value* quantize_linear(Value* activation, const LayerPlan& plan, const std::string& name,
+                         Node* before) {
+    Value* scale = add_scalar(graph_, name + ".scale", plan.activation.scale);
+    Value* one = add_scalar(graph_, name + ".one", 1.0F);
+    Value* offset = plan.activation_bits == 16
+                        ? add_scalar(graph_, name + ".offset",
+                                     static_cast<std::int16_t>(plan.activation.offset))
+                        : add_scalar(graph_, name + ".offset",
+                                     static_cast<std::int8_t>(plan.activation.offset));
+    Node* quantized =
+        add_named(graph_, "QuantizeLinear", {activation, scale, offset}, name, before);
+    return add_named(graph_, "DequantizeLinear", {quantized->output(), one, offset},
+                     name + ".integers", before)
+        ->output();
+  }
+
+  Value* clip(Value* input, const LayerPlan& plan, const std::string& name, Node* before) {
+    const std::int32_t half = 1 << (plan.activation_bits - 1);
+    const auto low = static_cast<float>(-half - plan.activation.offset);
+    const auto high = static_cast<float>(half - 1 - plan.activation.offset);
+    if (opset_ >= kFirstClipInputs)
+      return add_named(graph_, "Clip",
+                       {input, add_scalar(graph_, name + ".min", low),
+                        add_scalar(graph_, name + ".max", high)},
+                       name + ".clip", before)
+          ->output();
+    Node* node = add_named(graph_, "Clip", {input}, name + ".clip", before);
+    node->set_attribute("min", low);
+    node->set_attribute("max", high);
+    return node->output();
+  }
+
+  Value* as_float(const std::string& name, const ir::Tensor& integers, Node* before) {
+    Value* constant = graph_.add_constant(name + ".quantized", integers);
+    return cast(constant, DataType::kFloat, name, before)->output();
+  }
+
+  Node* cast(Value* input, DataType type, const std::string& name, Node* before) {
+    Node* node = add_named(graph_, "Cast", {input}, name, before);
+    node->set_attribute("to", static_cast<std::int64_t>(type));
+    return node;
+  }
+
+  /// Multiplies the result of `tail` by scale_d * scale_w; the result keeps its name.
+  void dequantize(const LayerPlan& plan, Node* tail) {
+    const std::string name = plan.layer + ".dequant";
+    const std::vector<float> scales = dequant_scales(plan);
+    const auto count = static_cast<std::int64_t>(scales.size());
+    Node* before = graph_.next_node(tail);
+    Value* result = tail->output();
+    Value* accumulator = graph_.detach_output(tail, 0, plan.layer + ".accumulator");
+    const bool integral = plan.kind != ir::LayerKind::kAveragePool && plan.activation_bits == 8;
+    if (!integral) {
+      multiply(accumulator, plan, name, result, before);
+      return;
+    }
+    Value* int32 = cast(accumulator, DataType::kInt32, name + ".int32", before)->output();
+    if (opset_ < (count == 1 ? kFirstQuantizeLinear : kFirstPerAxisDequantizeLinear)) {
+      Value* real = cast(int32, DataType::kFloat, name + ".float", before)->output();
+      multiply(real, plan, name, result, before);
+      return;
+    }
+    Value* scale = count == 1 ? add_scalar(graph_, name + ".scale", scales[0])
+                              : add_vector(graph_, name + ".scale", scales, {count});
+    Node* node = add_named_for(graph_, "DequantizeLinear", {int32, scale}, name, result, before);
+    if (count > 1) node->set_attribute("axis", std::int64_t{1});
+  }
+
+  void multiply(Value* input, const LayerPlan& plan, const std::string& name, Value* result,
+                Node* before) {
+    const std::vector<float> scales = dequant_scales(plan);
+    const auto count = static_cast<std::int64_t>(scales.size());
+    Value* scale = count == 1
+                       ? add_scalar(graph_, name + ".scale", scales[0])
+                       : add_vector(graph_, name + ".scale", scales, channel_dims(plan, count));
+    add_named_for(graph_, "Mul", {input, scale}, name, result, before);
+  }
+
+  Graph& graph_;
+  std::int64_t opset_;
+  QuantizerCache quantizers_;
+};
+
+}  // namespace
+
+void insert_fake_quant(ir::Model& model, const QuantPlan& plan) {
+  FakeQuantizer quantizer(model);
+  for (const LayerPlan& layer : plan.layers) quantizer.rewrite(layer);
+  model.graph->remove_unused();
+}
+
+}  // namespace amct::passes

@@ -1,0 +1,67 @@
+#include "amct/passes/layer_rewrite.h"
+
+#include "amct/base/error.h"
+#include "amct/passes/eligibility.h"
+
+namespace amct::passes {
+
+ir::Value* QuantizerCache::get(ir::Value* activation, const LayerPlan& plan, ir::Node* before) {
+  const auto key = std::make_tuple(activation, plan.activation.scale, plan.activation.offset,
+                                   plan.activation_bits);
+  const auto found = made_.find(key);
+  if (found != made_.end()) return found->second;
+  ir::Value* quantized = make_(activation, plan, before);
+  made_.emplace(key, quantized);
+  return quantized;
+}
+
+LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan) {
+  ir::Node* node = graph.find_node(plan.layer);
+  std::optional<ir::LayerView> view;
+  if (node != nullptr) view = ir::view_onnx_layer(*node);
+  if (!view || view->kind != plan.kind)
+    raise(ErrorCode::kInvalidModel, "the model has no {} layer '{}'", ir::to_string(plan.kind),
+          plan.layer);
+  LayerSlots slots;
+  slots.view = *view;
+  slots.tail = node;
+  if (view->bias_index) {
+    slots.bias_node = node;
+    slots.bias_index = *view->bias_index;
+  } else if (ir::Node* add = find_bias_add(*view)) {
+    slots.tail = add;
+    slots.bias_node = add;
+    slots.bias_index = add->input(0)->constant() != nullptr ? 0 : 1;
+  }
+  return slots;
+}
+
+std::vector<std::int64_t> channel_dims(const LayerPlan& plan, std::int64_t channels) {
+  std::vector<std::int64_t> dims{channels};
+  const bool spatial =
+      plan.kind == ir::LayerKind::kConv || plan.kind == ir::LayerKind::kConvTranspose;
+  if (spatial && plan.weight)
+    for (std::size_t i = 2; i < plan.weight->rank(); ++i) dims.push_back(1);
+  return dims;
+}
+
+ir::Value* add_vector(ir::Graph& graph, std::string_view hint, const std::vector<float>& values,
+                      std::vector<std::int64_t> dims) {
+  return graph.add_constant(hint, ir::Tensor::of<float>(std::move(dims), values));
+}
+
+ir::Node* add_named(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+                    std::string_view name, ir::Node* before) {
+  ir::Node* node = graph.insert_node(std::move(op_type), std::move(inputs), name, before);
+  node->name = graph.unique_node_name(name);
+  return node;
+}
+
+ir::Node* add_named_for(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+                        std::string_view name, ir::Value* output, ir::Node* before) {
+  ir::Node* node = graph.add_node(std::move(op_type), std::move(inputs), {output}, before);
+  node->name = graph.unique_node_name(name);
+  return node;
+}
+
+}  // namespace amct::passes

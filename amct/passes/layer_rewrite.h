@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "amct/ir/graph.h"
+#include "amct/passes/quant_plan.h"
+
+namespace amct::passes {
+
+/// Makes one quantizer per (tensor, factor, width): layers that share an activation share it.
+class QuantizerCache {
+ public:
+  /// Builds the quantizer of `plan` in front of `before` and returns its output.
+  using Make = std::function<ir::Value*(ir::Value* activation, const LayerPlan& plan, ir::Node* before)>;
+  explicit QuantizerCache(Make make) : make_(std::move(make)) {}
+
+  ir::Value* get(ir::Value* activation, const LayerPlan& plan, ir::Node* before);
+
+ private:
+  Make make_;
+  std::map<std::tuple<ir::Value*, float, std::int32_t, int>, ir::Value*> made_;
+};
+
+/// The parts of a layer that a rewrite replaces.
+struct LayerSlots {
+  ir::LayerView view;
+  /// Computes the layer's result: the bias Add of a MatMul that has one, else the layer's node.
+  ir::Node* tail = nullptr;
+  /// Input of `tail` or of the node that holds the bias; none when there is no bias.
+  ir::Node* bias_node = nullptr;
+  std::size_t bias_index = 0;
+};
+
+/// Finds the layer of a plan. Throws Error(kInvalidModel) when the graph has none of that name.
+LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan);
+
+/// Dims that let one value per output channel broadcast along a layer's output: [C] behind axis 1
+/// for convolutions of `weight_rank` dimensions ([C, 1, 1] for 4), [C] for Gemm and MatMul.
+std::vector<std::int64_t> channel_dims(const LayerPlan& plan, std::int64_t channels);
+
+/// Adds a constant named after `hint`.
+ir::Value* add_vector(ir::Graph& graph, std::string_view hint, const std::vector<float>& values,
+                      std::vector<std::int64_t> dims);
+template <typename T>
+ir::Value* add_scalar(ir::Graph& graph, std::string_view hint, T value) {
+  return graph.add_constant(hint, ir::Tensor::scalar<T>(value));
+}
+
+/// Adds a named node before `before` with one fresh output named after the node.
+ir::Node* add_named(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+                    std::string_view name, ir::Node* before);
+/// The same, but the node computes `output`, a value that has lost its producer.
+ir::Node* add_named_for(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+                        std::string_view name, ir::Value* output, ir::Node* before);
+
+}  // namespace amct::passes

@@ -1,0 +1,188 @@
+#include "amct/passes/quantize_weights.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "amct/base/error.h"
+#include "amct/base/log.h"
+#include "amct/passes/eligibility.h"
+#include "amct/quant/arq.h"
+#include "amct/quant/factor.h"
+
+namespace amct::passes {
+namespace {
+
+using ir::LayerKind;
+using ir::LayerView;
+
+/// Half of int32, so that the sum of bias, products and offset term has room too.
+constexpr double kMaxQuantizedBias = 1 << 30;
+/// Grid of the bias of a channel that has no weights to tell a scale.
+constexpr double kBiasSteps = 1 << 20;
+
+quant::WeightLayout layout_of(const LayerView& view, bool per_channel) {
+  const ir::Tensor& weight = *view.weight->constant();
+  const auto elements = static_cast<std::size_t>(weight.size());
+  if (!per_channel) return {1, 1, 1, elements};
+  const auto channels = static_cast<std::size_t>(weight.dims()[view.output_channel_axis]);
+  if (view.kind == LayerKind::kConv) return {1, 1, channels, elements / channels};
+  const auto groups = static_cast<std::size_t>(view.groups);
+  const auto inputs = static_cast<std::size_t>(weight.dims()[0]) / groups;
+  return {groups, inputs, channels, elements / (groups * inputs * channels)};
+}
+
+const ir::Tensor* bias_of(const LayerView& view) {
+  if (view.bias != nullptr) return view.bias->constant();
+  if (const ir::Node* add = find_bias_add(view)) return bias_of_add(*add)->constant();
+  return nullptr;
+}
+
+/// Largest |bias| per weight scale.
+std::vector<double> bias_peaks(std::span<const float> bias, std::size_t scales) {
+  std::vector<double> peaks(scales, 0.0);
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    double& peak = peaks[scales == 1 ? 0 : c];
+    peak = std::max(peak, std::abs(static_cast<double>(bias[c])));
+  }
+  return peaks;
+}
+
+/// Scales of channels whose weights all become zero: the largest of the others, or, when there is
+/// none, one that gives the bias a fine grid.
+void replace_empty_scales(std::vector<float>& scales, const std::vector<bool>& empty,
+                          const std::vector<double>& peaks, float activation_scale) {
+  float largest = 0.0F;
+  for (std::size_t c = 0; c < scales.size(); ++c)
+    if (!empty[c]) largest = std::max(largest, scales[c]);
+  for (std::size_t c = 0; c < scales.size(); ++c) {
+    if (!empty[c]) continue;
+    if (largest > 0.0F) {
+      scales[c] = largest;
+    } else if (peaks[c] > 0.0) {
+      const double fine = peaks[c] / (static_cast<double>(activation_scale) * kBiasSteps);
+      scales[c] = std::max(static_cast<float>(fine), quant::kMinScale);
+    }
+  }
+}
+
+/// Channels (of the weight's scales) all of whose quantized weights are zero.
+std::vector<bool> empty_channels(std::span<const std::int8_t> weight,
+                                 const quant::WeightLayout& layout) {
+  std::vector<bool> empty(layout.output_channels(), true);
+  std::size_t i = 0;
+  for (std::size_t g = 0; g < layout.groups; ++g)
+    for (std::size_t b = 0; b < layout.before; ++b)
+      for (std::size_t c = 0; c < layout.channels; ++c)
+        for (std::size_t k = 0; k < layout.inner; ++k, ++i)
+          if (weight[i] != 0) empty[g * layout.channels + c] = false;
+  return empty;
+}
+
+std::vector<std::int64_t> raise_for_bias(std::vector<float>& scales,
+                                         const std::vector<double>& peaks, float activation_scale) {
+  std::vector<std::int64_t> raised;
+  for (std::size_t c = 0; c < scales.size(); ++c) {
+    const double step = static_cast<double>(activation_scale) * static_cast<double>(scales[c]);
+    if (peaks[c] <= kMaxQuantizedBias * step) continue;
+    const double needed = peaks[c] / (kMaxQuantizedBias * static_cast<double>(activation_scale));
+    scales[c] = std::nextafter(static_cast<float>(needed), std::numeric_limits<float>::max());
+    raised.push_back(static_cast<std::int64_t>(c));
+  }
+  return raised;
+}
+
+ir::Tensor quantize_bias(const ir::Tensor& bias, const LayerPlan& plan) {
+  ir::Tensor result = ir::Tensor::zeros(ir::DataType::kInt32, {bias.size()});
+  const std::span<std::int32_t> out = result.mutable_values<std::int32_t>();
+  const std::span<const float> values = bias.values<float>();
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    const float scale = plan.weight_scales[plan.weight_scales.size() == 1 ? 0 : c];
+    const double step = static_cast<double>(plan.activation.scale) * static_cast<double>(scale);
+    out[c] = static_cast<std::int32_t>(std::nearbyint(static_cast<double>(values[c]) / step));
+  }
+  return result;
+}
+
+void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& request) {
+  const bool channel_kind = view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
+  const bool per_channel = channel_kind && (request.weight_scales.empty()
+                                                ? request.weight.channel_wise
+                                                : request.weight_scales.size() > 1);
+  const quant::WeightLayout layout = layout_of(view, per_channel);
+  const std::span<const float> weight = view.weight->constant()->values<float>();
+  const ir::Tensor* bias = bias_of(view);
+  if (bias != nullptr && !std::ranges::all_of(bias->values<float>(),
+                                              [](float value) { return std::isfinite(value); }))
+    raise(ErrorCode::kUnsupported, "its bias holds NaN or infinity");
+
+  ir::Tensor quantized = ir::Tensor::zeros(ir::DataType::kInt8, view.weight->constant()->dims());
+  const std::span<std::int8_t> out = quantized.mutable_values<std::int8_t>();
+  const auto peaks = bias_peaks(bias != nullptr ? bias->values<float>() : std::span<const float>{},
+                                layout.output_channels());
+  if (!request.weight_scales.empty()) {
+    if (request.weight_scales.size() != layout.output_channels())
+      raise(ErrorCode::kUnsupported, "the record holds {} weight scales; 1 or {} are needed",
+            request.weight_scales.size(), layout.output_channels());
+    plan.weight_scales = request.weight_scales;
+  } else {
+    plan.weight_scales = quant::arq_scales(weight, layout, plan.weight_bits);
+    quant::quantize_weight(weight, layout, plan.weight_scales, plan.weight_bits, out);
+    replace_empty_scales(plan.weight_scales, empty_channels(out, layout), peaks,
+                         plan.activation.scale);
+  }
+  plan.raised_channels = raise_for_bias(plan.weight_scales, peaks, plan.activation.scale);
+  quant::quantize_weight(weight, layout, plan.weight_scales, plan.weight_bits, out);
+  plan.weight = std::move(quantized);
+  if (bias != nullptr) plan.bias = quantize_bias(*bias, plan);
+}
+
+LayerPlan plan_layer(const LayerView& view, const LayerRequest& request) {
+  LayerPlan plan;
+  plan.layer = request.layer;
+  plan.kind = view.kind;
+  plan.activation = request.factor;
+  plan.activation_bits = request.activation.num_bits;
+  plan.weight_bits = request.weight.num_bits;
+  if (view.kind == LayerKind::kAveragePool)
+    plan.weight_scales = {1.0F};
+  else
+    plan_weight(plan, view, request);
+  if (!plan.raised_channels.empty())
+    log_warning(
+        "layer '{}': the bias of {} channel(s), first {}, would not fit int32; their weight scale "
+        "was raised",
+        plan.layer, plan.raised_channels.size(), plan.raised_channels.front());
+  return plan;
+}
+
+}  // namespace
+
+std::vector<float> dequant_scales(const LayerPlan& plan) {
+  std::vector<float> result;
+  result.reserve(plan.weight_scales.size());
+  for (const float scale : plan.weight_scales) result.push_back(plan.activation.scale * scale);
+  return result;
+}
+
+QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> requests) {
+  std::map<std::string, ir::Node*, std::less<>> nodes;
+  for (const auto& node : model.graph->nodes()) nodes.emplace(node->name, node.get());
+  QuantPlan plan;
+  for (const LayerRequest& request : requests) {
+    const auto found = nodes.find(request.layer);
+    std::optional<LayerView> view;
+    if (found != nodes.end()) view = ir::view_onnx_layer(*found->second);
+    if (!view)
+      raise(ErrorCode::kInvalidModel, "the model has no quantizable layer '{}'", request.layer);
+    try {
+      plan.layers.push_back(plan_layer(*view, request));
+    } catch (const Error& error) {
+      plan.skipped.push_back({request.layer, view->node->op_type, error.what()});
+    }
+  }
+  return plan;
+}
+
+}  // namespace amct::passes
