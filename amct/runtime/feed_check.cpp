@@ -20,22 +20,23 @@ using Bindings = std::map<std::string, Binding>;
 
 std::string names_of(const std::vector<PortInfo>& inputs) {
   std::string names;
-  for (const PortInfo& port : inputs) names += (names.empty() ? "'" : ", '") + port.name + "'";
+  for (const PortInfo& port : inputs)
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", port.name);
   return names.empty() ? "none" : names;
 }
 
-void check_tensor(const PortInfo& port, const ir::Tensor& tensor, Bindings& bindings) {
+void check_shape(const PortInfo& port, const Shape& shape, Bindings& bindings) {
   const ir::ValueType& type = port.type;
   const auto refuse = [&](const std::string& why) {
     raise(ErrorCode::kInvalidData, "input '{}' wants {}, but was given {}{}", port.name,
-          describe(type), describe(tensor), why);
+          describe(type), describe(shape), why);
   };
-  if (type.data_type != ir::DataType::kUndefined && tensor.type() != type.data_type) refuse("");
+  if (type.data_type != ir::DataType::kUndefined && shape.type != type.data_type) refuse("");
   if (!type.shape) return;
-  if (tensor.rank() != type.shape->size()) refuse("");
-  for (std::size_t axis = 0; axis < tensor.rank(); ++axis) {
+  if (shape.dims->size() != type.shape->size()) refuse("");
+  for (std::size_t axis = 0; axis < shape.dims->size(); ++axis) {
     const ir::Dim& wanted = (*type.shape)[axis];
-    const std::int64_t given = tensor.dims()[axis];
+    const std::int64_t given = (*shape.dims)[axis];
     if (wanted.value && *wanted.value != given) refuse("");
     if (wanted.value || wanted.symbol.empty()) continue;
     const auto [bound, fresh] = bindings.try_emplace(wanted.symbol, Binding{given, &port.name});
@@ -61,8 +62,13 @@ std::string describe(const ir::ValueType& type) {
   return text + "]";
 }
 
-std::string describe(const ir::Tensor& tensor) {
-  return fmt::format("{}[{}]", to_string(tensor.type()), fmt::join(tensor.dims(), ","));
+std::string describe(const Shape& shape) {
+  return fmt::format("{}[{}]", to_string(shape.type), fmt::join(*shape.dims, ","));
+}
+
+void check_shapes(const std::vector<PortInfo>& inputs, const std::vector<Shape>& shapes) {
+  Bindings bindings;
+  for (std::size_t i = 0; i < inputs.size(); ++i) check_shape(inputs[i], shapes[i], bindings);
 }
 
 std::vector<const ir::Tensor*> match_feed(const std::vector<PortInfo>& inputs, const Feed& feed) {
@@ -76,13 +82,14 @@ std::vector<const ir::Tensor*> match_feed(const std::vector<PortInfo>& inputs, c
     if (slot != nullptr) raise(ErrorCode::kInvalidData, "input '{}' is given twice", name);
     slot = &tensor;
   }
-  Bindings bindings;
+  std::vector<Shape> shapes;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (tensors[i] == nullptr)
       raise(ErrorCode::kInvalidData, "input '{}' ({}) is not given", inputs[i].name,
             describe(inputs[i].type));
-    check_tensor(inputs[i], *tensors[i], bindings);
+    shapes.push_back({tensors[i]->type(), &tensors[i]->dims()});
   }
+  check_shapes(inputs, shapes);
   return tensors;
 }
 

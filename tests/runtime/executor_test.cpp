@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "amct/base/error.h"
-#include "models.h"
+#include "tests/support/models.h"
 
 namespace amct::runtime {
 namespace {
