@@ -17,5 +17,7 @@ function(amct_add_test name)
   target_compile_definitions(test_${name} PRIVATE
     AMCT_TEST_DIR="${CMAKE_SOURCE_DIR}/tests" AMCT_BUILD_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS unit TIMEOUT 300)
+    PROPERTIES LABELS unit TIMEOUT 300
+    # Where ONNX Runtime is found unless the user's environment names another one.
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${CMAKE_SOURCE_DIR}/.venv/bin")
 endfunction()

@@ -186,4 +186,12 @@ std::unique_ptr<DataSource> make_memory_source(std::vector<Feed> batches) {
   return std::make_unique<MemorySource>(std::move(batches));
 }
 
+std::size_t batches_to_run(const DataSource& data, std::size_t batch_num) {
+  const std::size_t batches = batch_num > 0 ? batch_num : data.batches();
+  if (data.batches() < batches || batches == 0)
+    raise(ErrorCode::kInvalidData, "{} batches are wanted, but the data have {}", batches,
+          data.batches());
+  return batches;
+}
+
 }  // namespace amct::runtime

@@ -41,6 +41,10 @@ std::unique_ptr<DataSource> open_data(const DataOptions& options,
 /// Batches that are already in memory.
 std::unique_ptr<DataSource> make_memory_source(std::vector<Feed> batches);
 
+/// `batch_num`, or all batches when it is 0. Throws Error(kInvalidData) when there are fewer, or
+/// none.
+std::size_t batches_to_run(const DataSource& data, std::size_t batch_num);
+
 /// Inputs of the model as `open_data` wants them, without an engine. Constants that are also graph
 /// inputs are left out.
 std::vector<PortInfo> model_inputs(const ir::Model& model);

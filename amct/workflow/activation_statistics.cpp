@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "amct/base/error.h"
 #include "amct/base/log.h"
 #include "amct/base/thread_pool.h"
 
@@ -82,9 +81,7 @@ void Collector::run(runtime::DataSource& data, std::size_t batches) {
     std::vector<ir::Tensor> outputs = executor_->run(data.batch(i));
     pool_.wait();
     submit(std::move(outputs));
-    const double per_batch = meter.read().seconds / static_cast<double>(i + 1);
-    if (options_.progress)
-      options_.progress(i + 1, batches, per_batch * static_cast<double>(batches - i - 1));
+    report_batch(options_.progress, meter, i + 1, batches);
   }
   pool_.wait();
 }
@@ -123,10 +120,7 @@ CollectedStatistics collect(const ir::Model& model, const std::vector<ObservedTe
                             runtime::DataSource& data, std::size_t batch_num,
                             const CollectOptions& options) {
   const UsageMeter meter;
-  const std::size_t batches = batch_num > 0 ? batch_num : data.batches();
-  if (data.batches() < batches || batches == 0)
-    raise(ErrorCode::kInvalidData, "{} batches are wanted, but the data have {}", batches,
-          data.batches());
+  const std::size_t batches = runtime::batches_to_run(data, batch_num);
   Collector collector(model, wanted, options);
   collector.run(data, batches);
   CollectedStatistics collected;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "amct/quant/activation_observer.h"
 #include "amct/runtime/data_source.h"
 #include "amct/runtime/executor.h"
+#include "amct/workflow/batch_progress.h"
 #include "amct/workflow/run_usage.h"
 
 namespace amct::workflow {
@@ -20,9 +20,6 @@ struct ObservedTensor {
   std::string name;
   ActivationOptions options;
 };
-
-/// Called on the calling thread after each batch; seconds_left is an estimate.
-using BatchProgress = std::function<void(std::size_t done, std::size_t total, double seconds_left)>;
 
 struct CollectOptions {
   /// Its `threads` also is the number of threads of the observers.
