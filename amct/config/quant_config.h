@@ -11,7 +11,8 @@
 
 namespace amct::config {
 
-/// Parameters of non-uniform weight quantization; absent values are left to the algorithm.
+/// Parameters of non-uniform weight quantization; absent values have the defaults of
+/// option_table.h.
 struct NuqOptions {
   std::optional<std::uint32_t> num_steps;
   std::optional<std::uint32_t> num_of_iteration;
@@ -36,6 +37,7 @@ struct LayerConfig {
   ActivationOptions activation;
   WeightOptions weight;
   std::optional<NuqOptions> nuq;
+  bool channel_wise_inherited = false;  // not written in the file: validate() decides by the layer
   bool operator==(const LayerConfig&) const = default;
 };
 
