@@ -30,7 +30,7 @@ struct ExecutorOptions {
   std::filesystem::path library;
 };
 
-/// Runs one model. Not for use from two threads at once.
+/// Runs one model. Several threads may call run() at once.
 class Executor {
  public:
   virtual ~Executor() = default;

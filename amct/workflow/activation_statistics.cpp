@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "amct/base/log.h"
@@ -29,31 +33,49 @@ void observe(quant::ActivationObserver& observer, const ir::Tensor& tensor) {
   observer.observe(values);
 }
 
-/// The engine on the calling thread, the observers on a pool.
+/// Two engine runs at a time, each with half of the threads: cores that one run leaves idle work
+/// for the other. Observers take the batches in order, all threads of the pool on one batch.
 class Collector {
  public:
   Collector(const ir::Model& model, const std::vector<ObservedTensor>& wanted,
-            const CollectOptions& options);
+            const CollectOptions& options, std::size_t batches);
 
-  void run(runtime::DataSource& data, std::size_t batches);
+  void run(runtime::DataSource& data);
   std::vector<TensorStatistics> finish(const std::vector<ObservedTensor>& wanted);
 
  private:
-  void submit(std::vector<ir::Tensor> outputs);
+  void work(runtime::DataSource& data);
+  /// Reads, runs and observes one batch; false when there is none left.
+  bool next_batch(runtime::DataSource& data);
+  void observe_in_turn(std::size_t batch, const std::vector<ir::Tensor>& outputs);
+  void fail();
+  void report_progress(const UsageMeter& meter);
 
   const CollectOptions& options_;
+  std::size_t batches_;
+  std::size_t runs_at_once_ = 1;
   std::unique_ptr<runtime::Executor> executor_;
   std::vector<Slot> slots_;
-  // Last member: its tasks end before what they use is destroyed.
-  ThreadPool pool_;
+  std::mutex data_mutex_;
+  std::size_t next_ = 0;  // batch to be read; guarded by data_mutex_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t observed_ = 0;    // batches; guarded by mutex_
+  std::exception_ptr failure_;  // guarded by mutex_
+  std::unique_ptr<ThreadPool> pool_;
 };
 
 Collector::Collector(const ir::Model& model, const std::vector<ObservedTensor>& wanted,
-                     const CollectOptions& options)
-    : options_(options), pool_(options.executor.threads) {
+                     const CollectOptions& options, std::size_t batches)
+    : options_(options), batches_(batches) {
   std::vector<std::string> names;
   for (const ObservedTensor& tensor : wanted) names.push_back(tensor.name);
-  executor_ = runtime::make_onnxruntime_executor(model, options.executor, names);
+  const int threads = options.executor.threads > 0 ? options.executor.threads : available_cores();
+  runtime::ExecutorOptions executor_options = options.executor;
+  if (threads > 1 && batches > 1) runs_at_once_ = 2;
+  executor_options.threads = threads / static_cast<int>(runs_at_once_);
+  executor_ = runtime::make_onnxruntime_executor(model, executor_options, names);
+  pool_ = std::make_unique<ThreadPool>(std::max(1, threads - 1));
   std::map<std::string, std::size_t, std::less<>> positions;
   for (std::size_t i = 0; i < executor_->outputs().size(); ++i)
     positions.emplace(executor_->outputs()[i].name, i);
@@ -62,33 +84,88 @@ Collector::Collector(const ir::Model& model, const std::vector<ObservedTensor>& 
         {positions.at(tensor.name), quant::make_observer(tensor.options, options.limits)});
 }
 
-/// The largest tensors first, so that the threads end at about the same time.
-void Collector::submit(std::vector<ir::Tensor> outputs) {
+void Collector::observe_in_turn(std::size_t batch, const std::vector<ir::Tensor>& outputs) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return observed_ == batch || failure_; });
+    if (failure_) return;
+  }
+  // The largest tensors first, so that the threads end at about the same time.
   std::vector<std::size_t> order(slots_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t slot) {
     return outputs[slots_[slot].output].bytes().size();
   });
-  for (const std::size_t slot : order)
-    pool_.submit([observer = slots_[slot].observer.get(), tensor = outputs[slots_[slot].output]] {
-      observe(*observer, tensor);
-    });
+  parallel_for(*pool_, order.size(), [&](std::size_t i) {
+    const Slot& slot = slots_[order[i]];
+    observe(*slot.observer, outputs[slot.output]);
+  });
+  {
+    std::lock_guard lock(mutex_);
+    ++observed_;
+  }
+  changed_.notify_all();
 }
 
-void Collector::run(runtime::DataSource& data, std::size_t batches) {
-  const UsageMeter meter;
-  for (std::size_t i = 0; i < batches; ++i) {
-    std::vector<ir::Tensor> outputs = executor_->run(data.batch(i));
-    pool_.wait();
-    submit(std::move(outputs));
-    report_batch(options_.progress, meter, i + 1, batches);
+bool Collector::next_batch(runtime::DataSource& data) {
+  std::size_t batch = 0;
+  runtime::Feed feed;
+  {
+    std::lock_guard lock(data_mutex_);
+    if (next_ == batches_) return false;
+    batch = next_++;
+    feed = data.batch(batch);
   }
-  pool_.wait();
+  observe_in_turn(batch, executor_->run(feed));
+  std::lock_guard lock(mutex_);
+  return !failure_;
+}
+
+void Collector::fail() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+  changed_.notify_all();
+}
+
+void Collector::work(runtime::DataSource& data) {
+  try {
+    while (next_batch(data)) continue;
+  } catch (...) {
+    fail();
+  }
+}
+
+void Collector::report_progress(const UsageMeter& meter) {
+  for (std::size_t done = 0; done < batches_;) {
+    std::size_t observed = 0;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return observed_ > done || failure_; });
+      if (failure_) return;
+      observed = observed_;
+    }
+    while (done < observed) report_batch(options_.progress, meter, ++done, batches_);
+  }
+}
+
+void Collector::run(runtime::DataSource& data) {
+  const UsageMeter meter;
+  std::vector<std::jthread> workers;
+  for (std::size_t i = 0; i < runs_at_once_; ++i) workers.emplace_back([&] { work(data); });
+  try {
+    report_progress(meter);
+  } catch (...) {
+    fail();
+  }
+  workers.clear();
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 std::vector<TensorStatistics> Collector::finish(const std::vector<ObservedTensor>& wanted) {
   std::vector<TensorStatistics> statistics(wanted.size());
-  parallel_for(pool_, wanted.size(), [&](std::size_t i) {
+  parallel_for(*pool_, wanted.size(), [&](std::size_t i) {
     const ActivationOptions& options = wanted[i].options;
     statistics[i].tensor = wanted[i];
     statistics[i].result = slots_[i].observer->finish(options.num_bits, options.asymmetric);
@@ -121,8 +198,8 @@ CollectedStatistics collect(const ir::Model& model, const std::vector<ObservedTe
                             const CollectOptions& options) {
   const UsageMeter meter;
   const std::size_t batches = runtime::batches_to_run(data, batch_num);
-  Collector collector(model, wanted, options);
-  collector.run(data, batches);
+  Collector collector(model, wanted, options, batches);
+  collector.run(data);
   CollectedStatistics collected;
   collected.tensors = collector.finish(wanted);
   collected.batches = batches;
