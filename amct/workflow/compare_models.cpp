@@ -105,15 +105,18 @@ ModelComparison compare_models(const ir::Model& reference, const ir::Model& othe
   ModelComparison result = match(reference, other, options.names);
   std::vector<std::string> names;
   for (const TensorComparison& tensor : result.tensors) names.push_back(tensor.name);
-  Side a(reference, options.executor, names), b(other, options.executor, names);
+  const int threads = options.executor.threads > 0 ? options.executor.threads : available_cores();
+  runtime::ExecutorOptions half = options.executor;
+  half.threads = std::max(1, threads / 2);
+  Side a(reference, half, names), b(other, half, names);
   std::erase_if(result.tensors, [&](const TensorComparison& tensor) {
     return !a.floating(tensor.name) || !b.floating(tensor.name);
   });
-  ThreadPool pool(options.executor.threads);
+  ThreadPool pool(std::max(1, threads - 1));
   for (std::size_t i = 0; i < batches; ++i) {
     const runtime::Feed feed = data.batch(i);
-    a.run(feed);
-    b.run(feed);
+    // Side by side: cores that one engine leaves idle work for the other.
+    parallel_for(pool, 2, [&](std::size_t side) { (side == 0 ? a : b).run(feed); });
     parallel_for(pool, result.tensors.size(), [&](std::size_t k) {
       TensorComparison& tensor = result.tensors[k];
       add_batch(tensor, a.tensor(tensor.name), b.tensor(tensor.name));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -123,6 +124,44 @@ TEST(ActivationStatistics, ItemsOfDifferentShapesWorkWithEveryAlgorithm) {
   for (std::size_t i = 0; i < kWanted.size(); ++i)
     expect_same(statistics.tensors[i].result, expected[i]);
   EXPECT_EQ(statistics.tensors[0].result.finite_count, 3U * (64 + 120 + 256));
+}
+
+/// Counts how many of its batches are alive at once.
+class CountingSource final : public runtime::DataSource {
+ public:
+  explicit CountingSource(std::size_t batches) : batches_(batches) {}
+  std::size_t batches() const override { return batches_; }
+  std::size_t most() const { return *most_; }
+  Feed batch(std::size_t i) override {
+    struct Counted {
+      Counted(Tensor values, std::shared_ptr<std::atomic<std::size_t>> count)
+          : tensor(std::move(values)), alive(std::move(count)) {}
+      Counted(const Counted&) = delete;
+      Counted& operator=(const Counted&) = delete;
+      ~Counted() { --*alive; }
+      Tensor tensor;
+      std::shared_ptr<std::atomic<std::size_t>> alive;
+    };
+    auto owner = std::make_shared<Counted>(noise({1, 1, 4, 4}, static_cast<unsigned>(i)), alive_);
+    const Tensor& values = owner->tensor;
+    *most_ = std::max(*most_, ++*alive_);
+    return {{"x", Tensor(DataType::kFloat, values.dims(), owner, values.bytes())}};
+  }
+
+ private:
+  std::size_t batches_;
+  std::shared_ptr<std::atomic<std::size_t>> alive_ = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<std::size_t> most_ = std::make_shared<std::size_t>(0);
+};
+
+TEST(ActivationStatistics, TwoBatchesAtMostAreInMemoryHoweverManyThereAre) {
+  Builder b = chain();
+  for (const std::size_t batches : {std::size_t{1}, std::size_t{32}, std::size_t{256}}) {
+    CountingSource source(batches);
+    const auto statistics = collect(b.model, kWanted, source, 0);
+    EXPECT_EQ(statistics.tensors[0].result.finite_count, 16 * batches);
+    EXPECT_LE(source.most(), 2U);
+  }
 }
 
 TEST(ActivationStatistics, UsesOnlyTheWantedNumberOfBatches) {
