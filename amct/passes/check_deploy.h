@@ -17,7 +17,11 @@ struct Finding {
 };
 
 /// What the NPU's compiler would refuse or misread in a deploy model (spec upstream_facts 1.1 to
-/// 1.6), in graph order; model-wide findings have no node. Empty: nothing found.
+/// 1.6): model-wide findings, which have no node, then the nodes in graph order. Empty: nothing.
 std::vector<Finding> check_deploy(const ir::Model& model);
+
+/// The findings about nodes alone: what must hold for the integer arithmetic to have a meaning,
+/// whatever operator set and shapes the compiler takes.
+std::vector<Finding> check_deploy_nodes(const ir::Model& model);
 
 }  // namespace amct::passes

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "amct/passes/layer_rewrite.h"
+#include "amct/passes/pattern.h"
 
 namespace amct::passes {
 namespace {
@@ -49,13 +50,17 @@ void rewrite(Graph& graph, const LayerPlan& plan, QuantizerCache& quantizers) {
   const LayerSlots slots = find_slots(graph, plan);
   Node* node = slots.view.node;
   node->set_input(slots.view.activation_index, quantizers.get(slots.view.activation, plan, node));
-  if (plan.weight)
-    node->set_input(*slots.view.weight_index,
-                    graph.add_constant(plan.layer + ".weight", *plan.weight));
+  if (plan.weight) {
+    const bool turned = plan.kind == ir::LayerKind::kGemm && node->attribute_int("transB", 0) != 0;
+    replace_input(*node, *slots.view.weight_index,
+                  graph.add_constant(plan.layer + ".weight",
+                                     turned ? transposed(*plan.weight) : *plan.weight));
+    if (turned) node->remove_attribute("transB");
+  }
   if (plan.bias) {
     const Value* old = slots.bias_node->input(slots.bias_index);
-    slots.bias_node->set_input(
-        slots.bias_index,
+    replace_input(
+        *slots.bias_node, slots.bias_index,
         graph.add_constant(plan.layer + ".bias", plan.bias->reshaped(old->constant()->dims())));
   }
   if (slots.tail != node) node->output()->type.data_type = DataType::kInt32;
@@ -71,6 +76,7 @@ void insert_deploy(ir::Model& model, const QuantPlan& plan) {
   });
   for (const LayerPlan& layer : plan.layers) rewrite(graph, layer, quantizers);
   graph.remove_unused();
+  allow_plain_initializers(model);
 }
 
 }  // namespace amct::passes

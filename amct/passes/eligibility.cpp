@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "amct/passes/pattern.h"
+
 namespace amct::passes {
 namespace {
 
@@ -17,7 +19,7 @@ bool all_equal(const std::vector<std::int64_t>& values, std::int64_t expected) {
   return std::ranges::all_of(values, [=](std::int64_t value) { return value == expected; });
 }
 
-std::string activation_reason(const LayerView& view) {
+std::string activation_reason(const LayerView& view, bool mixed) {
   const Value* input = view.activation;
   if (input == nullptr) return "its first input is missing";
   if (input->constant() != nullptr || input->opaque_constant) {
@@ -27,6 +29,8 @@ std::string activation_reason(const LayerView& view) {
     return "its input is a constant";
   }
   const DataType type = input->type.data_type;
+  if (type == DataType::kUndefined && mixed && view.kind == LayerKind::kAveragePool)
+    return "the model is not float32 throughout and does not declare the type of its input";
   if (type != DataType::kUndefined && type != DataType::kFloat)
     return fmt::format("its input is {}; only float32 activations can be quantized",
                        ir::to_string(type));
@@ -67,6 +71,9 @@ std::string bias_reason(const LayerView& view) {
 std::string shape_reason(const LayerView& view) {
   const Node& node = *view.node;
   const std::size_t rank = view.weight->constant()->rank();
+  if (view.groups < 1 || view.weight->constant()->dims()[0] % view.groups != 0)
+    return fmt::format("its {} groups do not divide the {} channels of its weight", view.groups,
+                       view.weight->constant()->dims()[0]);
   switch (view.kind) {
     case LayerKind::kConv: {
       if (rank < 3 || rank > 5)
@@ -100,19 +107,35 @@ std::string shape_reason(const LayerView& view) {
   }
 }
 
-std::string quantization_reason(const LayerView& view) {
-  if (std::string reason = activation_reason(view); !reason.empty()) return reason;
+std::string quantization_reason(const LayerView& view, bool mixed) {
+  if (std::string reason = activation_reason(view, mixed); !reason.empty()) return reason;
   if (view.kind == LayerKind::kAveragePool) return {};
   for (const auto rule : {weight_reason, shape_reason, bias_reason})
     if (std::string reason = rule(view); !reason.empty()) return reason;
   return {};
 }
 
+bool is_other_float(DataType type) {
+  return type == DataType::kFloat16 || type == DataType::kBFloat16 || type == DataType::kDouble;
+}
+
+/// Whether values of other floating types exist: then an undeclared type may be one of them.
+bool is_mixed(const ir::Graph& graph) {
+  for (const Value* value : graph.values())
+    if (is_other_float(value->type.data_type) ||
+        (value->constant() != nullptr && is_other_float(value->constant()->type())))
+      return true;
+  return std::ranges::any_of(graph.nodes(), [](const auto& node) {
+    return node->op_type == "Cast" &&
+           is_other_float(static_cast<DataType>(node->attribute_int("to", 0)));
+  });
+}
+
 bool is_recurrent(const Node& node) {
   return node.domain.empty() && (node.op_type == "LSTM" || node.op_type == "GRU");
 }
 
-Candidate describe(const LayerView& view) {
+Candidate describe(const LayerView& view, bool mixed) {
   Candidate candidate;
   candidate.layer = view.node->name;
   candidate.op_type = view.node->op_type;
@@ -121,14 +144,14 @@ Candidate describe(const LayerView& view) {
     candidate.weight_rank = static_cast<int>(view.weight->constant()->rank());
   candidate.per_channel_allowed =
       view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
-  candidate.reason = quantization_reason(view);
+  candidate.reason = quantization_reason(view, mixed);
   return candidate;
 }
 
-void collect(const ir::Graph& graph, std::vector<Candidate>& found) {
+void collect(const ir::Graph& graph, bool mixed, std::vector<Candidate>& found) {
   for (const auto& node : graph.nodes()) {
     if (std::optional<LayerView> view = ir::view_onnx_layer(*node)) {
-      Candidate candidate = describe(*view);
+      Candidate candidate = describe(*view, mixed);
       if (const Node* parent = graph.parent_node())
         candidate.reason = fmt::format(
             "it lies inside a subgraph of {} '{}', which runs conditionally and stays in float",
@@ -138,7 +161,7 @@ void collect(const ir::Graph& graph, std::vector<Candidate>& found) {
       found.push_back({node->name, node->op_type, {}, 0, false,
                        "recurrent layers are not quantized by this version"});
     }
-    for (const ir::Graph* inner : node->subgraphs()) collect(*inner, found);
+    for (const ir::Graph* inner : node->subgraphs()) collect(*inner, mixed, found);
   }
 }
 
@@ -146,13 +169,13 @@ void collect(const ir::Graph& graph, std::vector<Candidate>& found) {
 
 std::vector<Candidate> find_candidates(const ir::Model& model) {
   std::vector<Candidate> found;
-  collect(*model.graph, found);
+  collect(*model.graph, is_mixed(*model.graph), found);
   return found;
 }
 
 ir::Node* find_bias_add(const LayerView& matmul) {
   const Value* output = matmul.node->output();
-  if (matmul.kind != LayerKind::kMatMul || output->uses().size() != 1 || output->is_graph_output())
+  if (matmul.kind != LayerKind::kMatMul || output->uses().size() != 1 || is_exposed(*output))
     return nullptr;
   const ir::Use use = output->uses()[0];
   if (use.node->op_type != "Add" || !use.node->domain.empty() ||

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "amct/passes/layer_rewrite.h"
+#include "amct/passes/pattern.h"
 
 namespace amct::passes {
 namespace {
@@ -33,13 +34,13 @@ class FakeQuantizer {
     Value* integers = quantizers_.get(slots.view.activation, plan, node);
     node->set_input(slots.view.activation_index, integers);
     if (plan.weight)
-      node->set_input(*slots.view.weight_index,
-                      as_float(plan.layer + ".weight", *plan.weight, node));
+      replace_input(*node, *slots.view.weight_index,
+                    as_float(plan.layer + ".weight", *plan.weight, node));
     if (plan.bias) {
       const Value* old = slots.bias_node->input(slots.bias_index);
       const ir::Tensor bias = plan.bias->reshaped(old->constant()->dims());
-      slots.bias_node->set_input(slots.bias_index,
-                                 as_float(plan.layer + ".bias", bias, slots.bias_node));
+      replace_input(*slots.bias_node, slots.bias_index,
+                    as_float(plan.layer + ".bias", bias, slots.bias_node));
     }
     dequantize(plan, slots.tail);
   }
@@ -112,9 +113,13 @@ class FakeQuantizer {
     Node* before = graph_.next_node(tail);
     Value* result = tail->output();
     Value* accumulator = graph_.detach_output(tail, 0, plan.layer + ".accumulator");
-    const bool integral = plan.kind != ir::LayerKind::kAveragePool && plan.activation_bits == 8;
-    if (!integral) {
+    if (plan.kind == ir::LayerKind::kAveragePool) {
       multiply(accumulator, plan, name, result, before);
+      return;
+    }
+    if (plan.activation_bits == 16) {  // float32 sums may leave int32; Floor changes no integer
+      Node* floor = add_named(graph_, "Floor", {accumulator}, name + ".floor", before);
+      multiply(floor->output(), plan, name, result, before);
       return;
     }
     Value* int32 = cast(accumulator, DataType::kInt32, name + ".int32", before)->output();
@@ -150,6 +155,7 @@ void insert_fake_quant(ir::Model& model, const QuantPlan& plan) {
   FakeQuantizer quantizer(model);
   for (const LayerPlan& layer : plan.layers) quantizer.rewrite(layer);
   model.graph->remove_unused();
+  allow_plain_initializers(model);
 }
 
 }  // namespace amct::passes

@@ -2,6 +2,7 @@
 
 #include "amct/base/error.h"
 #include "amct/passes/eligibility.h"
+#include "amct/passes/pattern.h"
 
 namespace amct::passes {
 
@@ -34,6 +35,24 @@ LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan) {
     slots.bias_index = add->input(0)->constant() != nullptr ? 0 : 1;
   }
   return slots;
+}
+
+void replace_input(ir::Node& node, std::size_t index, ir::Value* value) {
+  ir::Value* old = node.input(index);
+  node.set_input(index, value);
+  if (old != nullptr && old->constant() != nullptr && !is_used(*old))
+    old->graph()->remove_value(old);
+}
+
+ir::Tensor transposed(const ir::Tensor& matrix) {
+  const auto rows = static_cast<std::size_t>(matrix.dims()[0]);
+  const auto columns = static_cast<std::size_t>(matrix.dims()[1]);
+  ir::Tensor result = ir::Tensor::zeros(ir::DataType::kInt8, {matrix.dims()[1], matrix.dims()[0]});
+  const auto from = matrix.values<std::int8_t>();
+  const auto to = result.mutable_values<std::int8_t>();
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+  return result;
 }
 
 std::vector<std::int64_t> channel_dims(const LayerPlan& plan, std::int64_t channels) {

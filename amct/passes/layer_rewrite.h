@@ -38,6 +38,13 @@ struct LayerSlots {
 /// Finds the layer of a plan. Throws Error(kInvalidModel) when the graph has none of that name.
 LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan);
 
+/// Lets input `index` of `node` read `value`. A constant that stood there goes when nothing reads it
+/// any more, also when it was declared as a graph input (files of IR version 3 list weights there).
+void replace_input(ir::Node& node, std::size_t index, ir::Value* value);
+
+/// Rows and columns of an int8 matrix exchanged.
+ir::Tensor transposed(const ir::Tensor& matrix);
+
 /// Dims that let one value per output channel broadcast along a layer's output: [C] behind axis 1
 /// for convolutions of `weight_rank` dimensions ([C, 1, 1] for 4), [C] for Gemm and MatMul.
 std::vector<std::int64_t> channel_dims(const LayerPlan& plan, std::int64_t channels);

@@ -1,5 +1,7 @@
 #include "amct/passes/lower_deploy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,7 +9,10 @@
 
 #include "amct/base/error.h"
 #include "amct/ir/layer_view.h"
+#include "amct/passes/check_deploy.h"
 #include "amct/passes/layer_rewrite.h"
+#include "amct/passes/pattern.h"
+#include "amct/passes/raise_opset.h"
 
 namespace amct::passes {
 namespace {
@@ -18,15 +23,14 @@ using ir::LayerKind;
 using ir::Node;
 using ir::Value;
 
-constexpr std::int64_t kFirstIntegerOps = 10;
-constexpr std::int64_t kFirstRound = 11;
-/// See fake_quant.cpp: rounds half to even by adding and subtracting.
-constexpr float kRounder = 12582912.0F;
+/// The first with ConvInteger, MatMulInteger, Round, and Clip by inputs.
+constexpr std::int64_t kNeededOpset = 11;
 /// Integers up to here are exact in float32.
 constexpr double kExactFloat = 1 << 24;
 
-bool is_ascend(const Node& node, std::string_view op_type) {
-  return node.op_type == op_type && node.domain.empty();
+bool is_ascend(const Node& node) {
+  return is_op(node, "AscendQuant") || is_op(node, "AscendDequant") ||
+         is_op(node, "AscendAntiQuant");
 }
 
 /// What one AscendQuant yields: the clipped integers, offset included, held in float32.
@@ -38,13 +42,13 @@ struct Quantized {
 
 class Lowering {
  public:
-  explicit Lowering(ir::Model& model) : graph_(*model.graph), opset_(model.opset()) {}
+  explicit Lowering(ir::Model& model) : graph_(*model.graph) {}
 
   void run() {
     for (Node* node : graph_.node_list()) {
-      if (is_ascend(*node, "AscendQuant")) lower_quant(node);
-      else if (is_ascend(*node, "AscendDequant")) lower_dequant(node);
-      else if (is_ascend(*node, "AscendAntiQuant")) lower_anti_quant(node);
+      if (is_op(*node, "AscendQuant")) lower_quant(node);
+      else if (is_op(*node, "AscendDequant")) lower_dequant(node);
+      else if (is_op(*node, "AscendAntiQuant")) lower_anti_quant(node);
       else if (quantized_input(*node)) lower_layer(node);
     }
     for (const auto& [value, quantized] : quantized_) check_all_lowered(*value);
@@ -65,7 +69,8 @@ class Lowering {
     if (node->attribute_int("sqrt_mode", 0) != 0)
       scaled = binary("Mul", scaled, scale, name + ".scaled_twice", node);
     const auto half = static_cast<float>(1 << (result.bits - 1));
-    Value* shifted = binary("Add", round(scaled, name, node),
+    Value* rounded = add_named(graph_, "Round", {scaled}, name + ".rounded", node)->output();
+    Value* shifted = binary("Add", rounded,
                             add_scalar(graph_, name + ".offset", offset), name + ".shifted", node);
     result.integers = clip(shifted, -half, half - 1.0F, name, node);
     quantized_[node->output()] = result;
@@ -91,13 +96,14 @@ class Lowering {
       raise(ErrorCode::kUnsupported, "{} '{}' reads quantized data; only layers can be run so",
             node->op_type, node->label());
     if (view->kind == LayerKind::kAveragePool) {
-      node->set_input(0, without_offset(quantized, node));
+      node->set_input(0, without_offset(quantized.integers, quantized.offset,
+                                        node->label() + ".data", node));
+      node->output()->type.data_type = DataType::kFloat;
       return;
     }
-    if (view->weight == nullptr || view->weight->constant() == nullptr ||
-        view->weight->constant()->type() != DataType::kInt8)
-      raise(ErrorCode::kInvalidModel, "{} '{}': expected a constant int8 weight", node->op_type,
-            node->label());
+    if (view->weight->constant() == nullptr)
+      raise(ErrorCode::kUnsupported, "{} '{}': two inputs quantized at run time cannot be run here",
+            node->op_type, node->label());
     Value* product = view->kind == LayerKind::kConvTranspose ? transposed_product(*view, quantized)
                                                               : integer_product(*view, quantized);
     if (view->bias != nullptr) product = add_bias(*view, product);
@@ -106,9 +112,6 @@ class Lowering {
     Value* result = node->output();
     graph_.detach_output(node, 0, node->label() + ".unused");
     Graph::replace_uses(result, product);
-    if (result->is_graph_output())
-      raise(ErrorCode::kInvalidModel, "{} '{}': its int32 result is a graph output",
-            node->op_type, node->label());
     graph_.remove_value(result);
     graph_.remove_node(node);
   }
@@ -121,22 +124,37 @@ class Lowering {
       Value* data = to_uint8(quantized.integers, 128.0F, node->label() + ".data", node);
       return integer_layer(view, data, quantized.offset + 128, weight, node->label() + ".product");
     }
-    // q = 256 * high + low with high in [-128, 127] and low in [0, 255].
+    const Bytes bytes = split(quantized, node);
+    Value* high =
+        integer_layer(view, to_uint8(bytes.high, 128.0F, node->label() + ".high8", node),
+                      bytes.high_offset + 128, weight, node->label() + ".high_product");
+    Value* low = integer_layer(view, to_uint8(bytes.low, 0.0F, node->label() + ".low8", node),
+                               bytes.low_offset, weight, node->label() + ".low_product");
+    return join(high, low, node);
+  }
+
+  /// q = 256 * high + low with high in [-128, 127] and low in [0, 255]; the offset likewise.
+  struct Bytes {
+    Value* high;
+    Value* low;
+    std::int32_t high_offset;
+    std::int32_t low_offset;
+  };
+  Bytes split(const Quantized& quantized, Node* node) {
     Value* base = add_scalar(graph_, node->label() + ".256", 256.0F);
     Value* quotient = binary("Div", quantized.integers, base, node->label() + ".quotient", node);
     Value* high = add_named(graph_, "Floor", {quotient}, node->label() + ".high", node)->output();
     Value* multiple = binary("Mul", high, base, node->label() + ".multiple", node);
     Value* low = binary("Sub", quantized.integers, multiple, node->label() + ".low", node);
     const auto high_offset = static_cast<std::int32_t>(std::floor(quantized.offset / 256.0));
-    Value* high_product =
-        integer_layer(view, to_uint8(high, 128.0F, node->label() + ".high8", node),
-                      high_offset + 128, weight, node->label() + ".high_product");
-    Value* low_product = integer_layer(view, to_uint8(low, 0.0F, node->label() + ".low8", node),
-                                       quantized.offset - 256 * high_offset, weight,
-                                       node->label() + ".low_product");
-    Value* scaled = binary("Mul", high_product, add_scalar(graph_, node->label() + ".i256", 256),
+    return {high, low, high_offset, quantized.offset - 256 * high_offset};
+  }
+
+  /// 256 * high + low, of the layer's products.
+  Value* join(Value* high, Value* low, Node* node) {
+    Value* scaled = binary("Mul", high, add_scalar(graph_, node->label() + ".i256", 256),
                            node->label() + ".high_scaled", node);
-    return binary("Add", scaled, low_product, node->label() + ".both", node);
+    return binary("Add", scaled, low, node->label() + ".both", node);
   }
 
   Value* integer_layer(const ir::LayerView& view, Value* data, std::int32_t zero_point,
@@ -166,7 +184,10 @@ class Lowering {
 
   /// The int8 weight plus 128: products of unsigned operands never saturate on the way to int32.
   Value* unsigned_weight(const ir::LayerView& view) {
-    const ir::Tensor& weight = *view.weight->constant();
+    const bool turned =
+        view.kind == LayerKind::kGemm && view.node->attribute_int("transB", 0) != 0;
+    const ir::Tensor& stored = *view.weight->constant();
+    const ir::Tensor weight = turned ? transposed(stored) : stored;
     std::vector<std::uint8_t> values;
     values.reserve(static_cast<std::size_t>(weight.size()));
     for (const std::int8_t value : weight.values<std::int8_t>())
@@ -175,22 +196,32 @@ class Lowering {
                                ir::Tensor::of<std::uint8_t>(weight.dims(), values));
   }
 
-  /// ONNX has no integer ConvTranspose. The weight is cut into digits so small that each float32
-  /// ConvTranspose of integers is exact; the digits are added up in int32.
   Value* transposed_product(const ir::LayerView& view, const Quantized& quantized) {
+    Node* node = view.node;
+    const std::string& name = node->label();
+    if (quantized.bits == 8)
+      return digit_product(
+          view, without_offset(quantized.integers, quantized.offset, name + ".data", node), name);
+    const Bytes bytes = split(quantized, node);
+    Value* high = without_offset(bytes.high, bytes.high_offset, name + ".high_data", node);
+    Value* low = without_offset(bytes.low, bytes.low_offset, name + ".low_data", node);
+    return join(digit_product(view, high, name + ".high"), digit_product(view, low, name + ".low"),
+                node);
+  }
+
+  /// ONNX has no integer ConvTranspose. The weight is cut into digits so small that each float32
+  /// ConvTranspose of integers is exact; the digits are added up in int32. |data| <= 255.
+  Value* digit_product(const ir::LayerView& view, Value* data, const std::string& prefix) {
     Node* node = view.node;
     const ir::Tensor& weight = *view.weight->constant();
     const double products =
-        static_cast<double>(weight.size()) / static_cast<double>(std::max<std::int64_t>(
-                                                 1, weight.dims()[1] * view.groups));
-    const double activation_peak = quantized.bits == 8 ? 255.0 : 65535.0;
+        static_cast<double>(weight.size()) / static_cast<double>(view.output_channels);
     int digit_bits = 8;
-    while (digit_bits > 1 && products * activation_peak * ((1 << digit_bits) - 1) >= kExactFloat)
+    while (digit_bits > 1 && products * 255.0 * ((1 << digit_bits) - 1) >= kExactFloat)
       --digit_bits;
-    Value* data = without_offset(quantized, node);
     Value* sum = nullptr;
     for (int shift = 0; shift < 8; shift += digit_bits) {
-      const std::string name = fmt::format("{}.digit{}", node->label(), shift);
+      const std::string name = fmt::format("{}.digit{}", prefix, shift);
       const bool top = shift + digit_bits >= 8;
       Value* digits = weight_digits(weight, shift, top ? 8 - shift : digit_bits, top, name);
       Node* product = add_named(graph_, "ConvTranspose", {data, digits}, name, node);
@@ -218,9 +249,6 @@ class Lowering {
 
   Value* add_bias(const ir::LayerView& view, Value* product) {
     const ir::Tensor* bias = view.bias->constant();
-    if (bias == nullptr || bias->type() != DataType::kInt32)
-      raise(ErrorCode::kInvalidModel, "{} '{}': expected a constant int32 bias",
-            view.node->op_type, view.node->label());
     std::vector<std::int64_t> dims = bias->dims();
     if (view.kind != LayerKind::kGemm)
       for (std::size_t i = 2; i < view.weight->constant()->rank(); ++i) dims.push_back(1);
@@ -230,14 +258,9 @@ class Lowering {
 
   void lower_dequant(Node* node) {
     const std::string name = node->label();
-    const Value* packed = node->input(1);
-    if (packed == nullptr || packed->constant() == nullptr ||
-        packed->constant()->type() != DataType::kUInt64)
-      raise(ErrorCode::kInvalidModel, "AscendDequant '{}': expected a constant uint64 deq_scale",
-            name);
     Value* input = cast(node->input(0), DataType::kFloat, name + ".float", node);
-    const auto words = packed->constant()->values<std::uint64_t>();
-    const int shift = words.empty() ? 0 : static_cast<int>((words[0] >> 32) & 0xFFU);
+    const auto words = node->input(1)->constant()->values<std::uint64_t>();
+    const int shift = static_cast<int>((words[0] >> 32) & 0xFFU);
     if (shift != 0) input = shifted_to_int16(input, shift, name, node);
     std::vector<float> scales;
     for (const std::uint64_t word : words)
@@ -275,11 +298,14 @@ class Lowering {
     if (quantized == nullptr)
       raise(ErrorCode::kUnsupported, "AscendAntiQuant '{}': its input must be an AscendQuant",
             node->label());
-    Value* offset = add_scalar(graph_, node->label() + ".offset",
-                               node->attribute_float("offset", 0.0F));
-    Value* scale = add_scalar(graph_, node->label() + ".scale", node->attribute_float("scale", 1.0F));
-    Value* centred = binary("Sub", quantized->integers, offset, node->label() + ".centred", node);
-    take_over(node, binary("Mul", centred, scale, node->label() + ".scaled", node));
+    const std::string name = node->label();
+    Value* scale = add_scalar(graph_, name + ".scale", node->attribute_float("scale", 1.0F));
+    const auto offset = static_cast<std::int32_t>(node->attribute_float("offset", 0.0F));
+    Value* output = binary("Mul", without_offset(quantized->integers, offset, name + ".centred", node),
+                           scale, name + ".scaled", node);
+    if (node->attribute_int("sqrt_mode", 0) != 0)
+      output = binary("Mul", output, scale, name + ".scaled_twice", node);
+    take_over(node, output);
   }
 
   /// Removes `node`, whose result is now computed by the producer of `output`, under the old name.
@@ -292,10 +318,10 @@ class Lowering {
     graph_.remove_node(node);
   }
 
-  Value* without_offset(const Quantized& quantized, Node* before) {
-    Value* offset = add_scalar(graph_, before->label() + ".data_offset",
-                               static_cast<float>(quantized.offset));
-    return binary("Sub", quantized.integers, offset, before->label() + ".data", before);
+  Value* without_offset(Value* integers, std::int32_t offset, const std::string& name,
+                        Node* before) {
+    Value* constant = add_scalar(graph_, name + ".offset", static_cast<float>(offset));
+    return binary("Sub", integers, constant, name, before);
   }
 
   Value* to_uint8(Value* integers, float shift, const std::string& name, Node* before) {
@@ -305,26 +331,12 @@ class Lowering {
     return cast(integers, DataType::kUInt8, name, before);
   }
 
-  Value* round(Value* input, const std::string& name, Node* before) {
-    if (opset_ >= kFirstRound)
-      return add_named(graph_, "Round", {input}, name + ".rounded", before)->output();
-    Value* rounder = add_scalar(graph_, name + ".rounder", kRounder);
-    Value* limited = clip(input, -65536.0F, 65535.0F, name + ".limited", before);
-    Value* up = binary("Add", limited, rounder, name + ".round_up", before);
-    return binary("Sub", up, rounder, name + ".rounded", before);
-  }
-
   Value* clip(Value* input, float low, float high, const std::string& name, Node* before) {
-    if (opset_ >= kFirstRound)
-      return add_named(graph_, "Clip",
-                       {input, add_scalar(graph_, name + ".min", low),
-                        add_scalar(graph_, name + ".max", high)},
-                       name + ".clipped", before)
-          ->output();
-    Node* node = add_named(graph_, "Clip", {input}, name + ".clipped", before);
-    node->set_attribute("min", low);
-    node->set_attribute("max", high);
-    return node->output();
+    return add_named(graph_, "Clip",
+                     {input, add_scalar(graph_, name + ".min", low),
+                      add_scalar(graph_, name + ".max", high)},
+                     name + ".clipped", before)
+        ->output();
   }
 
   Value* cast(Value* input, DataType type, const std::string& name, Node* before) {
@@ -346,7 +358,6 @@ class Lowering {
   }
 
   Graph& graph_;
-  std::int64_t opset_;
   std::map<const Value*, Quantized> quantized_;
   /// Rank of the weight of the convolution that computed a value.
   std::map<const Value*, std::size_t> weight_rank_;
@@ -355,18 +366,27 @@ class Lowering {
 }  // namespace
 
 bool is_deploy_model(const ir::Model& model) {
-  return std::ranges::any_of(model.graph->nodes(), [](const auto& node) {
-    return is_ascend(*node, "AscendQuant") || is_ascend(*node, "AscendDequant") ||
-           is_ascend(*node, "AscendAntiQuant");
-  });
+  return std::ranges::any_of(model.graph->nodes(),
+                             [](const auto& node) { return is_ascend(*node); });
 }
 
 void lower_deploy(ir::Model& model) {
-  if (model.opset() < kFirstIntegerOps)
+  for (const Finding& finding : check_deploy_nodes(model))
+    if (finding.severity == Severity::kError)
+      raise(ErrorCode::kInvalidModel, "node '{}': {}", finding.node, finding.message);
+  if (const auto refused = raise_opset(model, kNeededOpset); !refused.empty())
     raise(ErrorCode::kUnsupported,
-          "the deploy model has opset {}; running it needs opset {} or newer", model.opset(),
-          kFirstIntegerOps);
+          "the deploy model has operator set {}; running it needs {}, to which it cannot be raised: "
+          "{}",
+          model.opset(), kNeededOpset, refused.front());
   Lowering(model).run();
+  model.graph->for_each_graph([](ir::Graph& graph) {
+    for (const auto& node : graph.nodes())
+      if (is_ascend(*node))
+        raise(ErrorCode::kUnsupported, "{} '{}' lies inside a subgraph; this cannot be run",
+              node->op_type, node->label());
+  });
+  allow_plain_initializers(model);
 }
 
 }  // namespace amct::passes

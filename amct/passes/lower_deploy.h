@@ -9,7 +9,8 @@ bool is_deploy_model(const ir::Model& model);
 
 /// Replaces the NPU's operators and the integer layers between them by ONNX operators that compute the
 /// same with int32 accumulation (docs/design/numerics.md), so that an ONNX engine can run a deploy
-/// model. Needs opset 10 or newer. Throws Error(kUnsupported | kInvalidModel) that names the node.
+/// model. Raises older models to operator set 11. Throws Error that names the node: kInvalidModel
+/// when check_deploy_nodes() finds an error, kUnsupported for what cannot be computed here.
 void lower_deploy(ir::Model& model);
 
 }  // namespace amct::passes

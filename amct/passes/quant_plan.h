@@ -52,6 +52,7 @@ struct SkippedLayer {
   std::string reason;
 };
 
+/// Layers stand in graph order.
 struct QuantPlan {
   std::vector<LayerPlan> layers;
   std::vector<SkippedLayer> skipped;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "amct/base/error.h"
 #include "amct/base/log.h"
@@ -93,6 +95,13 @@ std::vector<std::int64_t> raise_for_bias(std::vector<float>& scales,
   return raised;
 }
 
+void check_scales(const std::vector<float>& scales, std::string_view whose) {
+  for (const float scale : scales)
+    if (!(scale >= quant::kMinScale && scale <= quant::kMaxScale))
+      raise(ErrorCode::kUnsupported, "{} weight scale {} is outside {} to {}", whose, scale,
+            quant::kMinScale, quant::kMaxScale);
+}
+
 ir::Tensor quantize_bias(const ir::Tensor& bias, const LayerPlan& plan) {
   ir::Tensor result = ir::Tensor::zeros(ir::DataType::kInt32, {bias.size()});
   const std::span<std::int32_t> out = result.mutable_values<std::int32_t>();
@@ -123,8 +132,10 @@ void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& req
                                 layout.output_channels());
   if (!request.weight_scales.empty()) {
     if (request.weight_scales.size() != layout.output_channels())
-      raise(ErrorCode::kUnsupported, "the record holds {} weight scales; 1 or {} are needed",
-            request.weight_scales.size(), layout.output_channels());
+      raise(ErrorCode::kUnsupported, "the record holds {} weight scales; expected 1{}",
+            request.weight_scales.size(),
+            channel_kind ? fmt::format(" or {}", view.output_channels) : "");
+    check_scales(request.weight_scales, "the record's");
     plan.weight_scales = request.weight_scales;
   } else {
     plan.weight_scales = quant::arq_scales(weight, layout, plan.weight_bits);
@@ -133,9 +144,22 @@ void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& req
                          plan.activation.scale);
   }
   plan.raised_channels = raise_for_bias(plan.weight_scales, peaks, plan.activation.scale);
+  check_scales(plan.weight_scales, "large biases need");
   quant::quantize_weight(weight, layout, plan.weight_scales, plan.weight_bits, out);
   plan.weight = std::move(quantized);
   if (bias != nullptr) plan.bias = quantize_bias(*bias, plan);
+}
+
+void check_activation(const LayerPlan& plan) {
+  const int bits = plan.activation_bits;
+  if (bits != 8 && bits != 16)
+    raise(ErrorCode::kInvalidConfig, "layer '{}': num_bits of the activation is {}, expected 8 or 16",
+          plan.layer, bits);
+  if (!quant::is_legal(plan.activation, bits))
+    raise(ErrorCode::kUnsupported,
+          "its activation has scale {} and offset {}; the device takes scales from {} to {} and "
+          "offsets that fit {} bits",
+          plan.activation.scale, plan.activation.offset, quant::kMinScale, quant::kMaxScale, bits);
 }
 
 LayerPlan plan_layer(const LayerView& view, const LayerRequest& request) {
@@ -145,6 +169,7 @@ LayerPlan plan_layer(const LayerView& view, const LayerRequest& request) {
   plan.activation = request.factor;
   plan.activation_bits = request.activation.num_bits;
   plan.weight_bits = request.weight.num_bits;
+  check_activation(plan);
   if (view.kind == LayerKind::kAveragePool)
     plan.weight_scales = {1.0F};
   else
@@ -167,21 +192,30 @@ std::vector<float> dequant_scales(const LayerPlan& plan) {
 }
 
 QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> requests) {
-  std::map<std::string, ir::Node*, std::less<>> nodes;
-  for (const auto& node : model.graph->nodes()) nodes.emplace(node->name, node.get());
+  std::map<std::string, const LayerRequest*, std::less<>> wanted;
+  for (const LayerRequest& request : requests)
+    if (!wanted.emplace(request.layer, &request).second)
+      raise(ErrorCode::kInvalidConfig, "layer '{}' is requested twice", request.layer);
   QuantPlan plan;
-  for (const LayerRequest& request : requests) {
-    const auto found = nodes.find(request.layer);
-    std::optional<LayerView> view;
-    if (found != nodes.end()) view = ir::view_onnx_layer(*found->second);
-    if (!view)
-      raise(ErrorCode::kInvalidModel, "the model has no quantizable layer '{}'", request.layer);
+  for (const Candidate& candidate : find_candidates(model)) {
+    const auto found = wanted.find(candidate.layer);
+    if (found == wanted.end()) continue;
+    if (!candidate.reason.empty())
+      raise(ErrorCode::kUnsupported, "{} '{}' cannot be quantized: {}", candidate.op_type,
+            candidate.layer, candidate.reason);
+    const LayerRequest& request = *found->second;
+    wanted.erase(found);
+    const ir::Node* node = model.graph->find_node(request.layer);
     try {
-      plan.layers.push_back(plan_layer(*view, request));
+      plan.layers.push_back(plan_layer(*ir::view_onnx_layer(const_cast<ir::Node&>(*node)), request));
     } catch (const Error& error) {
-      plan.skipped.push_back({request.layer, view->node->op_type, error.what()});
+      if (error.code() == ErrorCode::kInvalidConfig) throw;
+      plan.skipped.push_back({request.layer, candidate.op_type, error.what()});
     }
   }
+  if (!wanted.empty())
+    raise(ErrorCode::kInvalidModel, "the model has no quantizable layer '{}'",
+          wanted.begin()->first);
   return plan;
 }
 
