@@ -77,8 +77,9 @@ class Checker {
 
   void check_node(Node& node) {
     if (is_ascend_name(node) && !is_op(node, node.op_type)) {
-      error(node, fmt::format("{} is in domain '{}'; the compiler knows it in the default domain only",
-                              node.op_type, node.domain));
+      error(node,
+            fmt::format("{} is in domain '{}'; the compiler knows it in the default domain only",
+                        node.op_type, node.domain));
       return;
     }
     const auto view = ir::view_onnx_layer(node);
@@ -86,10 +87,14 @@ class Checker {
       error(node, "it has no output");
       return;
     }
-    if (is_op(node, "AscendQuant")) check_quant(node);
-    else if (is_op(node, "AscendDequant")) check_dequant(node);
-    else if (is_op(node, "AscendAntiQuant")) check_anti_quant(node);
-    else if (view) check_layer(*view);
+    if (is_op(node, "AscendQuant"))
+      check_quant(node);
+    else if (is_op(node, "AscendDequant"))
+      check_dequant(node);
+    else if (is_op(node, "AscendAntiQuant"))
+      check_anti_quant(node);
+    else if (view)
+      check_layer(*view);
   }
 
   /// The attribute when it has the kind T; a finding when it has another or is missing.
@@ -97,7 +102,8 @@ class Checker {
   const T* attribute(const Node& node, const char* name, const char* kind, bool required) {
     const ir::Attribute* found = node.find_attribute(name);
     if (found == nullptr) {
-      if (required) error(node, fmt::format("attribute '{}' is missing; expected a {}", name, kind));
+      if (required)
+        error(node, fmt::format("attribute '{}' is missing; expected a {}", name, kind));
       return nullptr;
     }
     const T* value = std::get_if<T>(&found->data);
@@ -164,16 +170,19 @@ class Checker {
   }
 
   void check_round_mode(const Node& node) {
-    constexpr std::array<std::string_view, 5> kModes = {"Round", "Floor", "Ceil", "Trunc", "Hybrid"};
+    constexpr std::array<std::string_view, 5> kModes = {"Round", "Floor", "Ceil", "Trunc",
+                                                        "Hybrid"};
     const auto* mode = attribute<std::string>(node, "round_mode", "STRING", false);
     if (mode != nullptr && std::ranges::find(kModes, *mode) == kModes.end())
-      error(node, fmt::format("round_mode is '{}'; expected Round, Floor, Ceil, Trunc or Hybrid",
-                              *mode));
+      error(node,
+            fmt::format("round_mode is '{}'; expected Round, Floor, Ceil, Trunc or Hybrid", *mode));
   }
 
   void check_readers(const Node& quant) {
-    if (is_exposed(*quant.output())) error(quant, "its integer output is an output of the graph");
-    else if (quant.output()->uses().empty()) warn(quant, "nothing reads its output");
+    if (is_exposed(*quant.output()))
+      error(quant, "its integer output is an output of the graph");
+    else if (quant.output()->uses().empty())
+      warn(quant, "nothing reads its output");
     for (const ir::Use& use : quant.output()->uses()) {
       const bool taken = (use.index == 0 && is_op(*use.node, "AscendAntiQuant")) ||
                          ((use.index == 0 || is_op(*use.node, "MatMul")) &&
@@ -238,8 +247,10 @@ class Checker {
   void check_result(const LayerView& view) {
     const Node& node = *view.node;
     const Value& result = *node.output();
-    if (is_exposed(result)) error(node, "its integer result is an output of the graph");
-    else if (result.uses().empty()) warn(node, "nothing reads its result");
+    if (is_exposed(result))
+      error(node, "its integer result is an output of the graph");
+    else if (result.uses().empty())
+      warn(node, "nothing reads its result");
     for (const ir::Use& use : result.uses()) {
       if (use.index == 0 && is_op(*use.node, "AscendDequant")) continue;
       if (view.kind == LayerKind::kMatMul && is_op(*use.node, "Add")) {
@@ -254,8 +265,10 @@ class Checker {
   void check_bias_add(const LayerView& matmul, const ir::Use& use) {
     const Node& add = *use.node;
     const Value* bias = add.input(1 - use.index);
-    if (bias == nullptr) error(add, "its bias is missing");
-    else check_bias(add, *bias, matmul.output_channels);
+    if (bias == nullptr)
+      error(add, "its bias is missing");
+    else
+      check_bias(add, *bias, matmul.output_channels);
     const Value& sum = *add.output();
     const bool dequantized = std::ranges::all_of(sum.uses(), [](const ir::Use& reader) {
       return reader.index == 0 && is_op(*reader.node, "AscendDequant");
@@ -319,9 +332,12 @@ class Checker {
       const std::uint64_t word = words[i];
       const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(word));
       const char* wrong = nullptr;
-      if (word >> 48U != 0) wrong = "bits 48 to 63 must be 0";
-      else if ((word >> 40U & 0xFFU) != 0) wrong = "the weight offset in bits 40 to 47 must be 0";
-      else if ((word >> 32U & 0xFFU) > kMaxShift) wrong = "the shift in bits 32 to 39 exceeds 16";
+      if (word >> 48U != 0)
+        wrong = "bits 48 to 63 must be 0";
+      else if ((word >> 40U & 0xFFU) != 0)
+        wrong = "the weight offset in bits 40 to 47 must be 0";
+      else if ((word >> 32U & 0xFFU) > kMaxShift)
+        wrong = "the shift in bits 32 to 39 exceeds 16";
       else if ((word >> 32U & 0xFFU) != (words[0] >> 32U & 0xFFU))
         wrong = "the shift in bits 32 to 39 differs from that of the first";
       else if (!std::isfinite(scale) || scale <= 0.0F)
@@ -344,12 +360,14 @@ class Checker {
       error(node, "its data do not come from an AscendQuant");
       return;
     }
-    const float product = node.attribute_float("scale", 1.0F) * quant->attribute_float("scale", 1.0F);
+    const float product =
+        node.attribute_float("scale", 1.0F) * quant->attribute_float("scale", 1.0F);
     if (!(std::abs(product - 1.0F) <= kReciprocalTolerance) ||
         node.attribute_float("offset", 0.0F) != quant->attribute_float("offset", 0.0F))
-      warn(node, fmt::format("it does not undo AscendQuant '{}': its scale should be the reciprocal "
-                             "of that node's, its offset the same",
-                             quant->label()));
+      warn(node,
+           fmt::format("it does not undo AscendQuant '{}': its scale should be the reciprocal "
+                       "of that node's, its offset the same",
+                       quant->label()));
   }
 };
 
@@ -374,9 +392,10 @@ void check_model(const ir::Model& model, std::vector<Finding>& findings) {
                        });
     if (!fixed)
       add(Severity::kWarning,
-          fmt::format("input '{}' has no fixed shape; the compiler takes quantized models with fixed "
-                      "shapes only (give them with --input_shape)",
-                      input->name()));
+          fmt::format(
+              "input '{}' has no fixed shape; the compiler takes quantized models with fixed "
+              "shapes only (give them with --input_shape)",
+              input->name()));
   }
 }
 

@@ -39,8 +39,8 @@ void insert_ascend_dequant(Graph& graph, const LayerPlan& plan, Node* tail) {
   Value* accumulator = graph.detach_output(tail, 0, plan.layer + "_output0");
   accumulator->type = result->type;
   accumulator->type.data_type = DataType::kInt32;
-  Value* scale = graph.add_constant(plan.layer + ".dequant.param",
-                                    pack_dequant_scales(dequant_scales(plan)));
+  Value* scale =
+      graph.add_constant(plan.layer + ".dequant.param", pack_dequant_scales(dequant_scales(plan)));
   Node* node = add_named_for(graph, "AscendDequant", {accumulator, scale}, plan.layer + ".dequant",
                              result, before);
   node->set_attribute("dtype", std::int64_t{0});

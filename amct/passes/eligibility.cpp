@@ -158,7 +158,11 @@ void collect(const ir::Graph& graph, bool mixed, std::vector<Candidate>& found) 
             parent->op_type, parent->label());
       found.push_back(std::move(candidate));
     } else if (is_recurrent(*node)) {
-      found.push_back({node->name, node->op_type, {}, 0, false,
+      found.push_back({node->name,
+                       node->op_type,
+                       {},
+                       0,
+                       false,
                        "recurrent layers are not quantized by this version"});
     }
     for (const ir::Graph* inner : node->subgraphs()) collect(*inner, mixed, found);
@@ -185,8 +189,8 @@ ir::Node* find_bias_add(const LayerView& matmul) {
   const ir::Tensor* bias = other != nullptr ? other->constant() : nullptr;
   if (bias == nullptr || bias->type() != DataType::kFloat || bias->rank() < 1 || bias->rank() > 2)
     return nullptr;
-  const bool per_channel = bias->size() == matmul.output_channels &&
-                           bias->dims().back() == matmul.output_channels;
+  const bool per_channel =
+      bias->size() == matmul.output_channels && bias->dims().back() == matmul.output_channels;
   return per_channel ? use.node : nullptr;
 }
 

@@ -8,11 +8,12 @@
 namespace amct::passes {
 
 /// Every Conv, ConvTranspose, Gemm, MatMul, AveragePool, LSTM and GRU of the model, subgraphs
-/// included, in graph order: quantizable, or with the reason why not (spec 9.2, upstream_facts 1.12).
-/// Expects node names to be unique.
+/// included, in graph order: quantizable, or with the reason why not (spec 9.2,
+/// upstream_facts 1.12). Expects node names to be unique.
 std::vector<Candidate> find_candidates(const ir::Model& model);
 
-/// The Add that adds a constant bias of one value per output channel to a MatMul's only use, or null.
+/// The Add that adds a constant bias of one value per output channel to a MatMul's only use, or
+/// null.
 ir::Node* find_bias_add(const ir::LayerView& matmul);
 /// That constant; `add` must come from find_bias_add.
 ir::Value* bias_of_add(const ir::Node& add);

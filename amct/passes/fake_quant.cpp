@@ -23,7 +23,8 @@ constexpr float kRounder = 12582912.0F;
 class FakeQuantizer {
  public:
   explicit FakeQuantizer(ir::Model& model)
-      : graph_(*model.graph), opset_(model.opset()),
+      : graph_(*model.graph),
+        opset_(model.opset()),
         quantizers_([this](Value* activation, const LayerPlan& plan, Node* before) {
           return quantize(activation, plan, before);
         }) {}
@@ -59,7 +60,8 @@ class FakeQuantizer {
       return add_named(graph_, "Round", {clipped}, name + ".round", before)->output();
     Value* rounder = add_scalar(graph_, name + ".rounder", kRounder);
     Node* up = add_named(graph_, "Add", {clipped, rounder}, name + ".round_up", before);
-    return add_named(graph_, "Sub", {up->output(), rounder}, name + ".round_down", before)->output();
+    return add_named(graph_, "Sub", {up->output(), rounder}, name + ".round_down", before)
+        ->output();
   }
 
   Value* quantize_linear(Value* activation, const LayerPlan& plan, const std::string& name,

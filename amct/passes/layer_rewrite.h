@@ -15,7 +15,8 @@ namespace amct::passes {
 class QuantizerCache {
  public:
   /// Builds the quantizer of `plan` in front of `before` and returns its output.
-  using Make = std::function<ir::Value*(ir::Value* activation, const LayerPlan& plan, ir::Node* before)>;
+  using Make =
+      std::function<ir::Value*(ir::Value* activation, const LayerPlan& plan, ir::Node* before)>;
   explicit QuantizerCache(Make make) : make_(std::move(make)) {}
 
   ir::Value* get(ir::Value* activation, const LayerPlan& plan, ir::Node* before);
@@ -38,8 +39,9 @@ struct LayerSlots {
 /// Finds the layer of a plan. Throws Error(kInvalidModel) when the graph has none of that name.
 LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan);
 
-/// Lets input `index` of `node` read `value`. A constant that stood there goes when nothing reads it
-/// any more, also when it was declared as a graph input (files of IR version 3 list weights there).
+/// Lets input `index` of `node` read `value`. A constant that stood there goes when nothing reads
+/// it any more, also when it was declared as a graph input (files of IR version 3 list weights
+/// there).
 void replace_input(ir::Node& node, std::size_t index, ir::Value* value);
 
 /// Rows and columns of an int8 matrix exchanged.

@@ -46,10 +46,14 @@ class Lowering {
 
   void run() {
     for (Node* node : graph_.node_list()) {
-      if (is_op(*node, "AscendQuant")) lower_quant(node);
-      else if (is_op(*node, "AscendDequant")) lower_dequant(node);
-      else if (is_op(*node, "AscendAntiQuant")) lower_anti_quant(node);
-      else if (quantized_input(*node)) lower_layer(node);
+      if (is_op(*node, "AscendQuant"))
+        lower_quant(node);
+      else if (is_op(*node, "AscendDequant"))
+        lower_dequant(node);
+      else if (is_op(*node, "AscendAntiQuant"))
+        lower_anti_quant(node);
+      else if (quantized_input(*node))
+        lower_layer(node);
     }
     for (const auto& [value, quantized] : quantized_) check_all_lowered(*value);
     graph_.remove_unused();
@@ -70,8 +74,8 @@ class Lowering {
       scaled = binary("Mul", scaled, scale, name + ".scaled_twice", node);
     const auto half = static_cast<float>(1 << (result.bits - 1));
     Value* rounded = add_named(graph_, "Round", {scaled}, name + ".rounded", node)->output();
-    Value* shifted = binary("Add", rounded,
-                            add_scalar(graph_, name + ".offset", offset), name + ".shifted", node);
+    Value* shifted = binary("Add", rounded, add_scalar(graph_, name + ".offset", offset),
+                            name + ".shifted", node);
     result.integers = clip(shifted, -half, half - 1.0F, name, node);
     quantized_[node->output()] = result;
   }
@@ -96,8 +100,8 @@ class Lowering {
       raise(ErrorCode::kUnsupported, "{} '{}' reads quantized data; only layers can be run so",
             node->op_type, node->label());
     if (view->kind == LayerKind::kAveragePool) {
-      node->set_input(0, without_offset(quantized.integers, quantized.offset,
-                                        node->label() + ".data", node));
+      node->set_input(
+          0, without_offset(quantized.integers, quantized.offset, node->label() + ".data", node));
       node->output()->type.data_type = DataType::kFloat;
       return;
     }
@@ -105,7 +109,7 @@ class Lowering {
       raise(ErrorCode::kUnsupported, "{} '{}': two inputs quantized at run time cannot be run here",
             node->op_type, node->label());
     Value* product = view->kind == LayerKind::kConvTranspose ? transposed_product(*view, quantized)
-                                                              : integer_product(*view, quantized);
+                                                             : integer_product(*view, quantized);
     if (view->bias != nullptr) product = add_bias(*view, product);
     if (view->kind == LayerKind::kConv || view->kind == LayerKind::kConvTranspose)
       weight_rank_[product] = view->weight->constant()->rank();
@@ -125,9 +129,8 @@ class Lowering {
       return integer_layer(view, data, quantized.offset + 128, weight, node->label() + ".product");
     }
     const Bytes bytes = split(quantized, node);
-    Value* high =
-        integer_layer(view, to_uint8(bytes.high, 128.0F, node->label() + ".high8", node),
-                      bytes.high_offset + 128, weight, node->label() + ".high_product");
+    Value* high = integer_layer(view, to_uint8(bytes.high, 128.0F, node->label() + ".high8", node),
+                                bytes.high_offset + 128, weight, node->label() + ".high_product");
     Value* low = integer_layer(view, to_uint8(bytes.low, 0.0F, node->label() + ".low8", node),
                                bytes.low_offset, weight, node->label() + ".low_product");
     return join(high, low, node);
@@ -184,8 +187,7 @@ class Lowering {
 
   /// The int8 weight plus 128: products of unsigned operands never saturate on the way to int32.
   Value* unsigned_weight(const ir::LayerView& view) {
-    const bool turned =
-        view.kind == LayerKind::kGemm && view.node->attribute_int("transB", 0) != 0;
+    const bool turned = view.kind == LayerKind::kGemm && view.node->attribute_int("transB", 0) != 0;
     const ir::Tensor& stored = *view.weight->constant();
     const ir::Tensor weight = turned ? transposed(stored) : stored;
     std::vector<std::uint8_t> values;
@@ -301,8 +303,9 @@ class Lowering {
     const std::string name = node->label();
     Value* scale = add_scalar(graph_, name + ".scale", node->attribute_float("scale", 1.0F));
     const auto offset = static_cast<std::int32_t>(node->attribute_float("offset", 0.0F));
-    Value* output = binary("Mul", without_offset(quantized->integers, offset, name + ".centred", node),
-                           scale, name + ".scaled", node);
+    Value* output =
+        binary("Mul", without_offset(quantized->integers, offset, name + ".centred", node), scale,
+               name + ".scaled", node);
     if (node->attribute_int("sqrt_mode", 0) != 0)
       output = binary("Mul", output, scale, name + ".scaled_twice", node);
     take_over(node, output);
@@ -375,10 +378,11 @@ void lower_deploy(ir::Model& model) {
     if (finding.severity == Severity::kError)
       raise(ErrorCode::kInvalidModel, "node '{}': {}", finding.node, finding.message);
   if (const auto refused = raise_opset(model, kNeededOpset); !refused.empty())
-    raise(ErrorCode::kUnsupported,
-          "the deploy model has operator set {}; running it needs {}, to which it cannot be raised: "
-          "{}",
-          model.opset(), kNeededOpset, refused.front());
+    raise(
+        ErrorCode::kUnsupported,
+        "the deploy model has operator set {}; running it needs {}, to which it cannot be raised: "
+        "{}",
+        model.opset(), kNeededOpset, refused.front());
   Lowering(model).run();
   model.graph->for_each_graph([](ir::Graph& graph) {
     for (const auto& node : graph.nodes())

@@ -116,14 +116,14 @@ ir::Tensor quantize_bias(const ir::Tensor& bias, const LayerPlan& plan) {
 
 void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& request) {
   const bool channel_kind = view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
-  const bool per_channel = channel_kind && (request.weight_scales.empty()
-                                                ? request.weight.channel_wise
-                                                : request.weight_scales.size() > 1);
+  const bool per_channel =
+      channel_kind && (request.weight_scales.empty() ? request.weight.channel_wise
+                                                     : request.weight_scales.size() > 1);
   const quant::WeightLayout layout = layout_of(view, per_channel);
   const std::span<const float> weight = view.weight->constant()->values<float>();
   const ir::Tensor* bias = bias_of(view);
-  if (bias != nullptr && !std::ranges::all_of(bias->values<float>(),
-                                              [](float value) { return std::isfinite(value); }))
+  if (bias != nullptr &&
+      !std::ranges::all_of(bias->values<float>(), [](float value) { return std::isfinite(value); }))
     raise(ErrorCode::kUnsupported, "its bias holds NaN or infinity");
 
   ir::Tensor quantized = ir::Tensor::zeros(ir::DataType::kInt8, view.weight->constant()->dims());
@@ -153,8 +153,8 @@ void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& req
 void check_activation(const LayerPlan& plan) {
   const int bits = plan.activation_bits;
   if (bits != 8 && bits != 16)
-    raise(ErrorCode::kInvalidConfig, "layer '{}': num_bits of the activation is {}, expected 8 or 16",
-          plan.layer, bits);
+    raise(ErrorCode::kInvalidConfig,
+          "layer '{}': num_bits of the activation is {}, expected 8 or 16", plan.layer, bits);
   if (!quant::is_legal(plan.activation, bits))
     raise(ErrorCode::kUnsupported,
           "its activation has scale {} and offset {}; the device takes scales from {} to {} and "
@@ -207,7 +207,8 @@ QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> reques
     wanted.erase(found);
     const ir::Node* node = model.graph->find_node(request.layer);
     try {
-      plan.layers.push_back(plan_layer(*ir::view_onnx_layer(const_cast<ir::Node&>(*node)), request));
+      plan.layers.push_back(
+          plan_layer(*ir::view_onnx_layer(const_cast<ir::Node&>(*node)), request));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kInvalidConfig) throw;
       plan.skipped.push_back({request.layer, candidate.op_type, error.what()});
