@@ -259,7 +259,7 @@ TEST(ExecutorDeathTest, SaysWhereItSearchedWhenThereIsNoLibrary) {
     }
     std::_Exit(0);
   };
-  EXPECT_EXIT(search_in_vain(), testing::ExitedWithCode(3), "pip install onnxruntime");
+  EXPECT_EXIT(search_in_vain(), testing::ExitedWithCode(3), "pip install 'onnxruntime>=1.19'");
   const auto wrong_variable = [] {
     ::setenv("AMCT_ONNXRUNTIME", AMCT_TEST_CUSTOM_OPS, 1);
     try {

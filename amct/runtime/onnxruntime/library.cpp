@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kOldestApi = 16;
 constexpr const char* kAdvice =
-    "install it with 'pip install onnxruntime' in the active Python environment, or name the "
+    "install it with \"pip install 'onnxruntime>=1.19'\" (older wheels lack the library file) in "
+    "the active Python environment, or name the "
     "library file by the option for it or the variable AMCT_ONNXRUNTIME";
 
 void ORT_API_CALL forward_log(void*, OrtLoggingLevel severity, const char* category, const char*,
@@ -96,7 +97,9 @@ fs::path library_in(const fs::path& given, std::string_view origin) {
       if (it->path().filename().string().starts_with("libonnxruntime.so")) found.push_back(*it);
     if (!found.empty()) return *std::ranges::max_element(found);
   }
-  raise(ErrorCode::kRuntime, "ONNX Runtime: the folder '{}' ({}) holds no libonnxruntime.so*",
+  raise(ErrorCode::kRuntime,
+        "ONNX Runtime: the folder '{}' ({}) holds no libonnxruntime.so* (wheels have it "
+        "from version 1.19 on)",
         given.string(), origin);
 }
 

@@ -8,6 +8,9 @@
 
 namespace {
 
+/// The oldest that the toolkit accepts, so that every library takes the operator.
+constexpr std::uint32_t kApi = 16;
+
 struct TwiceKernel {
   void Compute(OrtKernelContext* context) {
     Ort::KernelContext kernel(context);
@@ -21,6 +24,7 @@ struct TwiceKernel {
 };
 
 struct Twice : Ort::CustomOpBase<Twice, TwiceKernel> {
+  Twice() { version = kApi; }
   void* CreateKernel(const OrtApi&, const OrtKernelInfo*) const {
     return std::make_unique<TwiceKernel>().release();
   }
@@ -39,7 +43,7 @@ struct Twice : Ort::CustomOpBase<Twice, TwiceKernel> {
 
 extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL
 RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
-  Ort::InitApi(base->GetApi(16));
+  Ort::InitApi(base->GetApi(kApi));
   static const Twice twice;
   static Ort::CustomOpDomain* domain = [] {
     auto made = std::make_unique<Ort::CustomOpDomain>("test.user");
