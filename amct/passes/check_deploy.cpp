@@ -102,13 +102,12 @@ class Checker {
   const T* attribute(const Node& node, const char* name, const char* kind, bool required) {
     const ir::Attribute* found = node.find_attribute(name);
     if (found == nullptr) {
-      if (required)
-        error(node, fmt::format("attribute '{}' is missing; expected a {}", name, kind));
+      if (required) error(node, fmt::format("attribute '{}' is missing; expected {}", name, kind));
       return nullptr;
     }
     const T* value = std::get_if<T>(&found->data);
     if (value == nullptr)
-      error(node, fmt::format("attribute '{}' is of the wrong kind; expected a {}", name, kind));
+      error(node, fmt::format("attribute '{}' is of the wrong kind; expected {}", name, kind));
     return value;
   }
 

@@ -24,15 +24,16 @@ std::string activation_reason(const LayerView& view, bool mixed) {
   if (input == nullptr) return "its first input is missing";
   if (input->constant() != nullptr || input->opaque_constant) {
     if (view.kind == LayerKind::kMatMul)
-      return "its constant is the first input; the NPU takes a constant as the second input of "
-             "MatMul only";
+      return "its constant is the first input; exchange the inputs (with Transpose around them) to "
+             "quantize it";
     return "its input is a constant";
   }
   const DataType type = input->type.data_type;
   if (type == DataType::kUndefined && mixed && view.kind == LayerKind::kAveragePool)
-    return "the model is not float32 throughout and does not declare the type of its input";
+    return "the model is not float32 throughout and the type of its input is not declared; run "
+           "ONNX shape inference on the model";
   if (type != DataType::kUndefined && type != DataType::kFloat)
-    return fmt::format("its input is {}; only float32 activations can be quantized",
+    return fmt::format("its input is {}; convert the model to float32 to quantize it",
                        ir::to_string(type));
   if (input->producer() != nullptr && input->producer()->op_type == "DequantizeLinear")
     return "its input is already quantized (QuantizeLinear/DequantizeLinear)";
@@ -46,11 +47,12 @@ std::string weight_reason(const LayerView& view) {
     if (weight->opaque_constant) return "its weight is a sparse tensor";
     if (weight->producer() != nullptr && weight->producer()->op_type == "DequantizeLinear")
       return "its weight is already quantized (DequantizeLinear)";
-    return "its weight is computed at run time; only constant weights can be quantized";
+    return "its weight is computed at run time; export the model with constant weights to quantize "
+           "it";
   }
   const ir::Tensor& tensor = *weight->constant();
   if (tensor.type() != DataType::kFloat)
-    return fmt::format("its weight is {}; only float32 weights can be quantized",
+    return fmt::format("its weight is {}; convert the model to float32 to quantize it",
                        ir::to_string(tensor.type()));
   if (tensor.empty()) return "its weight is empty";
   return {};
@@ -59,12 +61,13 @@ std::string weight_reason(const LayerView& view) {
 std::string bias_reason(const LayerView& view) {
   if (view.bias == nullptr) return {};
   const ir::Tensor* bias = view.bias->constant();
-  if (bias == nullptr) return "its bias is computed at run time; only constant biases are allowed";
+  if (bias == nullptr)
+    return "its bias is computed at run time; export the model with a constant bias to quantize it";
   if (bias->type() != DataType::kFloat)
-    return fmt::format("its bias is {}; only float32 biases can be quantized",
+    return fmt::format("its bias is {}; convert the model to float32 to quantize it",
                        ir::to_string(bias->type()));
   if (bias->size() != view.output_channels || bias->rank() != 1)
-    return "its bias is not one value per output channel";
+    return "its bias is not one value per output channel; add such a bias by a separate Add";
   return {};
 }
 
@@ -92,17 +95,16 @@ std::string shape_reason(const LayerView& view) {
     case LayerKind::kGemm:
       if (rank != 2) return fmt::format("its weight has {} dimensions, expected 2", rank);
       if (node.attribute_int("transA", 0) != 0)
-        return "transA is set; the NPU quantizes Gemm with transA = 0 only";
+        return "transA is set; transpose its input in front of it to quantize it";
       if (node.attribute_float("alpha", 1.0F) != 1.0F ||
           (view.bias != nullptr && node.attribute_float("beta", 1.0F) != 1.0F))
-        return "alpha or beta is not 1 and could not be folded into the weights";
+        return "alpha or beta is not 1 and could not be folded into its weight and bias";
       return {};
     default:
       if (rank != 2)
-        return fmt::format("its weight has {} dimensions; the NPU quantizes MatMul by a 2-D weight",
-                           rank);
+        return fmt::format("its weight has {} dimensions; reshape it to 2 to quantize it", rank);
       if (view.activation->type.shape && view.activation->type.shape->size() < 2)
-        return "its first input is a vector; at least 2 dimensions are needed";
+        return "its first input is a vector; reshape it to 2 dimensions to quantize it";
       return {};
   }
 }

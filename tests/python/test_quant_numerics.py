@@ -16,7 +16,7 @@ EXACT = 2 ** 24  # integers up to here are exact in float32
 # Share of elements that x * (1 / s) and x / s round to different integers. It grows with the size of
 # the integers: float32 has 24 bits, of which a 16-bit integer leaves 8 behind the point.
 MAX_NEAR_TIES = {8: 1e-4, 16: 2e-3}
-NEWEST = min(onnx.defs.onnx_opset_version(), 23)
+NEWEST = min(onnx.defs.onnx_opset_version(), 26)
 
 
 def find_tool():
