@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "amct/base/error.h"
 
@@ -49,7 +50,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
-    stack_.back()->members.emplace_back(std::move(value), JsonValue{});
+    stack_.back()->members.push_back({std::move(value), JsonValue{}});
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
@@ -86,7 +87,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (!stack_.empty()) {
       JsonValue& parent = *stack_.back();
       target = parent.kind == Kind::kArray ? &parent.items.emplace_back()
-                                           : &parent.members.back().second;
+                                           : &parent.members.back().value;
     }
     *target = std::move(value);
     return target;
@@ -171,8 +172,8 @@ std::string ObjectReader::path_of(std::string_view key) const {
 
 const JsonValue* ObjectReader::find(std::string_view key) const {
   const auto found = std::find_if(value_.members.begin(), value_.members.end(),
-                                  [&](const auto& member) { return member.first == key; });
-  return found == value_.members.end() ? nullptr : &found->second;
+                                  [&](const auto& member) { return member.key == key; });
+  return found == value_.members.end() ? nullptr : &found->value;
 }
 
 const JsonValue* ObjectReader::take(std::string_view key) {

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "amct/config/violations.h"
 
 namespace amct::config {
+
+struct JsonMember;
 
 /// One JSON value; an object keeps all members in file order, also those with the same key.
 struct JsonValue {
@@ -18,7 +20,13 @@ struct JsonValue {
   double number = 0.0;
   std::string text;
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> members;
+  std::vector<JsonMember> members;
+};
+
+/// One member of an object.
+struct JsonMember {
+  std::string key;
+  JsonValue value;
 };
 
 /// Reads JSON text. Throws Error(kInvalidConfig) with line and column for broken syntax, too deep

@@ -135,6 +135,10 @@ void NameCheck::unknown(const std::string& where, std::string_view kind, const s
                   names.empty() ? "" : "; similar: ", fmt::join(names, ", "));
 }
 
+bool allows_asymmetric(const LayerInfo& layer) { return layer.weight_rank > 0; }
+
+bool allows_int16(const LayerInfo& layer) { return layer.op_type != "MatMul"; }
+
 bool is_conv_2d(const LayerInfo& layer) {
   return layer.op_type == "Conv" && layer.weight_rank == 4;
 }

@@ -48,6 +48,13 @@ class NameCheck {
 /// Returns whether the config's operator type means this layer; Conv2d is Conv with a 4-D weight.
 bool type_matches(std::string_view type, const LayerInfo& layer);
 
+/// Returns whether the layer's activation may be asymmetric: not if it has no constant weight.
+bool allows_asymmetric(const LayerInfo& layer);
+
+/// Returns whether the layer's activation may have 16 bits: not that of MatMul (spec
+/// onnx_and_cli 9.2, OP-7).
+bool allows_int16(const LayerInfo& layer);
+
 /// Returns whether the layer may have weights of 6 or 7 bits.
 bool is_conv_2d(const LayerInfo& layer);
 

@@ -168,16 +168,34 @@ class Resolver {
   // What one layer's own entry must not ask for.
   void check_override(const std::string& where, const CalibrationSetting& setting,
                       const LayerInfo& layer) {
-    const auto* arq = std::get_if<ArqSetting>(&setting.weights);
-    if (arq == nullptr) return;
-    if (arq->quant_bits.value_or(8) != 8 && !is_conv_2d(layer)) {
-      violations_.add(where + ".arq_quantize.quant_bits",
+    if (const auto* arq = std::get_if<ArqSetting>(&setting.weights)) {
+      check_override_weight(where + ".arq_quantize", *arq, layer);
+    }
+    Merged own;
+    own.apply(setting.activation);
+    const std::string algorithm = where + (own.use_hfmg ? ".hfmg_quantize" : ".ifmr_quantize");
+    if (own.asymmetric.value_or(false) && !allows_asymmetric(layer)) {
+      violations_.add(algorithm + ".asymmetric",
+                      "found true for layer \"{}\" ({}), which has no constant weight; expected "
+                      "false",
+                      layer.name, layer.op_type);
+    }
+    if (own.num_bits.value_or(8) != 8 && !allows_int16(layer)) {
+      violations_.add(algorithm + ".dst_type", "found INT16 for layer \"{}\" ({}), expected INT8",
+                      layer.name, layer.op_type);
+    }
+  }
+
+  void check_override_weight(const std::string& where, const ArqSetting& arq,
+                             const LayerInfo& layer) {
+    if (arq.quant_bits.value_or(8) != 8 && !is_conv_2d(layer)) {
+      violations_.add(where + ".quant_bits",
                       "found {} for layer \"{}\" ({}), expected 8; 6 and 7 are for Conv with a 4-D "
                       "weight",
-                      *arq->quant_bits, layer.name, layer.op_type);
+                      *arq.quant_bits, layer.name, layer.op_type);
     }
-    if (arq->channel_wise.value_or(false) && !layer.per_channel_allowed) {
-      violations_.add(where + ".arq_quantize.channel_wise",
+    if (arq.channel_wise.value_or(false) && !layer.per_channel_allowed) {
+      violations_.add(where + ".channel_wise",
                       "found true for layer \"{}\" ({}), which has one factor for all of its "
                       "weight; expected false",
                       layer.name, layer.op_type);
@@ -203,6 +221,8 @@ class Resolver {
     config.quant_enable = !is_skipped(layer);
     config.dmq_balancer_param = merged.migration_strength;
     config.activation = merged.activation(simple_.activation_offset.value_or(true));
+    if (!allows_asymmetric(layer)) config.activation.asymmetric = false;
+    if (!allows_int16(layer)) config.activation.num_bits = 8;
     config.weight.num_bits =
         is_conv_2d(layer) ? static_cast<int>(merged.arq.quant_bits.value_or(8)) : 8;
     config.weight.channel_wise =

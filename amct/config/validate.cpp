@@ -1,13 +1,25 @@
 #include <fmt/format.h>
 
-#include <unordered_map>
-
+#include "amct/base/log.h"
 #include "amct/config/name_check.h"
 #include "amct/config/simple_config.h"
 #include "amct/config/violations.h"
 
 namespace amct::config {
 namespace {
+
+void check_activation(const LayerInfo& layer, LayerConfig* config, Violations* violations) {
+  if (config->activation.num_bits != 8 && !allows_int16(layer)) {
+    violations->add(layer.name + ".activation_quant_params.num_bits",
+                    "found {} for a layer of type {}, expected 8", config->activation.num_bits,
+                    layer.op_type);
+  }
+  // No error, since it may be inherited from activation_offset.
+  if (config->activation.asymmetric && !allows_asymmetric(layer)) {
+    log_warning("layer \"{}\" has no constant weight and is quantized symmetrically", layer.name);
+    config->activation.asymmetric = false;
+  }
+}
 
 void check_layer(const LayerInfo& layer, LayerConfig* config, Violations* violations) {
   if (config->channel_wise_inherited) {
@@ -26,6 +38,7 @@ void check_layer(const LayerInfo& layer, LayerConfig* config, Violations* violat
                     "weight",
                     config->weight.num_bits, layer.op_type);
   }
+  check_activation(layer, config, violations);
 }
 
 }  // namespace
