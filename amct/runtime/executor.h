@@ -26,7 +26,8 @@ struct ExecutorOptions {
   int optimization_level = 99;
   /// Shared libraries with the user's own operators.
   std::vector<std::filesystem::path> custom_op_libraries;
-  /// Shared library of ONNX Runtime; empty: searched (AMCT_ONNXRUNTIME, Python environment, system).
+  /// Shared library of ONNX Runtime; empty: searched (AMCT_ONNXRUNTIME, Python environment,
+  /// system).
   std::filesystem::path library;
 };
 

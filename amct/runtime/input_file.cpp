@@ -16,7 +16,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0)
     raise(ErrorCode::kIo, "cannot read '{}': {}", path_.string(), std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);
     raise(ErrorCode::kIo, "cannot read '{}': it is not a regular file", path_.string());

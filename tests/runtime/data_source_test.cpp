@@ -167,9 +167,7 @@ TEST(DataSource, ConvertsOnlyWhatLosesNothingOfMeaning) {
     EXPECT_EQ(source->batch(0)[0].second, Tensor::of<float>({2}, std::vector<float>{0.5F, -2.0F}));
     EXPECT_EQ(warnings.lines.size(), 1U);
   }
-  expect_part(message_of([&] {
-                open_data({folder.text(), "", "int64"}, inputs, 1);
-              }),
+  expect_part(message_of([&] { open_data({folder.text(), "", "int64"}, inputs, 1); }),
               "holds int64, but the model wants float32");
   const std::vector<std::int64_t> huge = {1, std::int64_t{1} << 40};
   write_npy(folder / "n/0.npy", Tensor::of<std::int64_t>({2}, huge));
