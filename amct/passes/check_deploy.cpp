@@ -217,10 +217,18 @@ class Checker {
         error(node, "both of its inputs are quantized at run time; then both offsets must be 0");
     } else if (view.weight->constant() == nullptr) {
       error(node, "its data are quantized, but its weight is not constant");
+    } else if (!has_rank_of_kind(view)) {
+      error(node, fmt::format("its weight has {} dimensions", view.weight->constant()->rank()));
     } else if (const DataType type = view.weight->constant()->type(); type != DataType::kInt8) {
       error(node, fmt::format("its data are quantized, but its weight is {}; expected int8",
                               ir::to_string(type)));
     }
+  }
+
+  static bool has_rank_of_kind(const LayerView& view) {
+    const std::size_t rank = view.weight->constant()->rank();
+    if (view.kind == LayerKind::kGemm) return rank == 2;
+    return view.kind == LayerKind::kMatMul ? rank >= 1 : rank >= 3;
   }
 
   void check_bias(const Node& node, const Value& bias, std::int64_t channels) {

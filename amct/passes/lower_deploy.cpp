@@ -251,7 +251,7 @@ class Lowering {
 
   Value* add_bias(const ir::LayerView& view, Value* product) {
     const ir::Tensor* bias = view.bias->constant();
-    std::vector<std::int64_t> dims = bias->dims();
+    std::vector<std::int64_t> dims{bias->size()};
     if (view.kind != LayerKind::kGemm)
       for (std::size_t i = 2; i < view.weight->constant()->rank(); ++i) dims.push_back(1);
     Value* constant = graph_.add_constant(view.bias->name() + ".int32", bias->reshaped(dims));

@@ -211,6 +211,8 @@ TEST_F(CheckDeploy, QuantFeedsLayersOnly) {
 TEST_F(CheckDeploy, WeightOfAQuantizedLayerIsInt8) {
   conv_->set_input(1, build_.random("float", {3, 2, 1, 1}));
   expect_error("conv", "its weight is float32; expected int8");
+  conv_->set_input(1, int8("flat", {3}));
+  expect_error("conv", "its weight has 1 dimensions");
   conv_->set_input(1, build_.graph().inputs()[1]);
   expect_error("conv", "its weight is not constant");
   conv_->set_input(1, nullptr);
@@ -247,6 +249,8 @@ TEST_F(CheckDeploy, GemmIsAPlainProduct) {
   expect_error("mm", "alpha or beta is not 1");
   matmul_->set_attribute("transB", std::int64_t{1});
   expect_warning("mm", "transB is set");
+  matmul_->set_input(1, int8("vector", {2}));
+  expect_error("mm", "its weight has 1 dimensions");
   matmul_->set_attribute("alpha", std::string("two"));
   expect_error("mm", "alpha");
 }

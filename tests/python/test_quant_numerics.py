@@ -394,3 +394,115 @@ def test_illegal_factor_skips_the_layer_with_a_reason(scale, tmp_path):
     feeds = net.feeds()
     np.testing.assert_array_equal(run_ort(tmp_path / "q_fake.onnx", feeds)[0],
                                   run_ort(tmp_path / "model.onnx", feeds)[0])
+
+
+def block_net():
+    """A residual network with the operators around layers that engines like to fuse."""
+    net = Net()
+    x = net.input("x", [1, 3, 32, 32])
+    x = net.layer("Conv", "stem", [x, net.weight("w0", [32, 3, 3, 3]), net.weight("b0", [32])],
+                  pads=[1, 1, 1, 1])
+    x = net.node("Relu", "relu0", [x])
+    y = net.layer("Conv", "wide", [x, net.weight("w1", [64, 32, 1, 1]), net.weight("b1", [64])],
+                  scale=0.05)
+    y = net.node("Clip", "relu6", [y, net.constant("low", np.float32(0)),
+                                   net.constant("high", np.float32(6))])
+    y = net.layer("Conv", "depthwise", [y, net.weight("w2", [64, 1, 3, 3]), net.weight("b2", [64])],
+                  group=64, pads=[1, 1, 1, 1], scale=0.04, offset=-128)
+    y = net.node("LeakyRelu", "leaky", [y], alpha=0.125)
+    y = net.layer("Conv", "narrow", [y, net.weight("w3", [32, 64, 1, 1])], scale=0.05)
+    x = net.node("Add", "residual", [x, y])
+    x = net.node("MaxPool", "pool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    parts = [net.layer("Conv", name, [x, net.weight("w" + name, [16, 32, 3, 3])], scale=0.1,
+                       pads=[1, 1, 1, 1]) for name in ("left", "right")]
+    x = net.node("Concat", "concat", parts, axis=1)
+    x = net.layer("ConvTranspose", "up", [x, net.weight("w4", [32, 8, 2, 2])], strides=[2, 2],
+                  scale=0.5)
+    x = net.node("Flatten", "flatten", [x])
+    x = net.layer("Gemm", "dense", [x, net.weight("w5", [8192, 24]), net.weight("b5", [24])],
+                  scale=1.5)
+    net.output(x, [1, 24])
+    return net
+
+
+@pytest.mark.parametrize("opset", [11, 13, 21])
+def test_network_that_engines_fuse(opset, tmp_path):
+    check(block_net(), tmp_path, opset)
+
+
+@pytest.mark.parametrize("shape", [[16, 16, 3, 3], [64, 32, 3, 3], [24, 128, 1, 1]])
+def test_channel_counts_of_blocked_layouts(shape, tmp_path):
+    """Engines rearrange such convolutions; 65 by 66 leaves partial blocks."""
+    check(conv_net(shape, [2, shape[1], 65, 66], strides=[2, 2]), tmp_path)
+
+
+def deploy_model(nodes, constants, x_dims, y_rank, opset=13):
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_dims)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * y_rank)],
+        [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, ir_version=7, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def run_deploy(model, folder, x):
+    path = folder / "deploy.onnx"
+    path.write_bytes(model.SerializeToString())
+    done = subprocess.run([find_tool(), path, "lower", folder / "lowered.onnx"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return run_ort(folder / "lowered.onnx", {"x": x})[0]
+
+
+def ascend_quant(scale=16.0, offset=-3.0, **more):
+    return helper.make_node("AscendQuant", ["x"], ["q"], name="quant", scale=scale, offset=offset,
+                            dst_type="INT8", **more)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 5, 16])
+@pytest.mark.parametrize("relu", [0, 1])
+@pytest.mark.parametrize("sqrt", [0, 1])
+def test_lowering_knows_shift_relu_and_sqrt_mode(shift, relu, sqrt, tmp_path):
+    rng = np.random.default_rng(3)
+    w = rng.integers(-128, 128, (5, 40, 1, 1)).astype(np.int8)
+    scales = rng.uniform(1e-3, 1e-2, 5).astype(np.float32)
+    packed = scales.view(np.uint32).astype(np.uint64) | np.uint64(shift << 32)
+    dequant = helper.make_node("AscendDequant", ["acc", "s"], ["y"], name="dequant", dtype=0,
+                               relu_flag=relu, sqrt_mode=sqrt)
+    model = deploy_model([ascend_quant(), helper.make_node("Conv", ["q", "w"], ["acc"], name="c"),
+                          dequant], dict(w=w, s=packed), [1, 40, 6, 6], 4)
+    x = rng.normal(0, 3, (1, 40, 6, 6)).astype(np.float32)
+    q = np.clip(np.rint(x * np.float32(16)) - 3, -128, 127).astype(np.int64) + 3
+    acc = np.einsum("nchw,oc->nohw", q, w[:, :, 0, 0].astype(np.int64))
+    if shift:
+        acc = np.clip(np.floor(acc / 2 ** shift), -32768, 32767)
+        assert shift == 16 or np.abs(acc).max() > 1000
+    scale = (scales * np.float32(2 ** shift)).reshape(1, 5, 1, 1)
+    want = acc.astype(np.float32) * scale
+    want = want * scale if sqrt else want
+    np.testing.assert_array_equal(run_deploy(model, tmp_path, x),
+                                  np.maximum(want, 0) if relu else want)
+
+
+def test_lowering_undoes_quantization_by_anti_quant(tmp_path):
+    anti = helper.make_node("AscendAntiQuant", ["q"], ["a"], name="anti", scale=1 / 16, offset=-3.0)
+    pool = helper.make_node("MaxPool", ["a"], ["y"], kernel_shape=[2, 2])
+    model = deploy_model([ascend_quant(), anti, pool], {}, [1, 2, 5, 5], 4)
+    x = np.random.default_rng(4).normal(0, 5, (1, 2, 5, 5)).astype(np.float32)
+    q = (np.clip(np.rint(x * 16) - 3, -128, 127) + 3) / np.float32(16)
+    want = np.max([q[:, :, i:4 + i, j:4 + j] for i in (0, 1) for j in (0, 1)], axis=0)
+    np.testing.assert_array_equal(run_deploy(model, tmp_path, x), want.astype(np.float32))
+
+
+def test_lowering_turns_a_transposed_gemm(tmp_path):
+    rng = np.random.default_rng(5)
+    w = rng.integers(-128, 128, (5, 9)).astype(np.int8)
+    b = rng.integers(-10000, 10000, 5).astype(np.int32)
+    scale = np.array([0.37], np.float32)
+    nodes = [ascend_quant(), helper.make_node("Gemm", ["q", "w", "b"], ["acc"], name="g", transB=1),
+             helper.make_node("AscendDequant", ["acc", "s"], ["y"], name="dequant")]
+    model = deploy_model(nodes, dict(w=w, b=b, s=scale.view(np.uint32).astype(np.uint64)), [4, 9],
+                         2, opset=8)
+    x = rng.normal(0, 3, (4, 9)).astype(np.float32)
+    q = np.clip(np.rint(x * np.float32(16)) - 3, -128, 127).astype(np.int64) + 3
+    want = (q @ w.T.astype(np.int64) + b).astype(np.float32) * scale
+    np.testing.assert_array_equal(run_deploy(model, tmp_path, x), want)

@@ -2,7 +2,9 @@
 //   quantize_tool <model.onnx> <factors.txt> <prefix>
 // Each line of factors.txt: layer scale offset activation_bits weight_bits channel_wise.
 // Writes <prefix>_fake.onnx, _deploy.onnx and _lowered.onnx; prints a line per skipped layer.
-// `quantize_tool <deploy.onnx> check` prints the findings of check_deploy instead.
+//   quantize_tool <deploy.onnx> check
+// Prints the findings of check_deploy.
+//   quantize_tool <deploy.onnx> lower <lowered.onnx>
 
 #include <cstdio>
 #include <fstream>
@@ -39,6 +41,13 @@ std::vector<passes::LayerRequest> read_requests(const std::string& path) {
   return requests;
 }
 
+void lower(const std::string& path, const std::string& target) {
+  ir::Model model = onnx::load(path);
+  passes::lower_deploy(model);
+  ir::verify(*model.graph);
+  onnx::save(model, target);
+}
+
 void quantize(const std::string& path, const std::string& factors, const std::string& prefix) {
   ir::Model model = onnx::load(path);
   for (const auto& pass : passes::make_prepare_pipeline({})) pass->run(model);
@@ -52,10 +61,7 @@ void quantize(const std::string& path, const std::string& factors, const std::st
   passes::insert_deploy(model, plan);
   ir::verify(*model.graph);
   onnx::save(model, prefix + "_deploy.onnx");
-  ir::Model lowered = onnx::load(prefix + "_deploy.onnx");
-  passes::lower_deploy(lowered);
-  ir::verify(*lowered.graph);
-  onnx::save(lowered, prefix + "_lowered.onnx");
+  lower(prefix + "_deploy.onnx", prefix + "_lowered.onnx");
 }
 
 void check(const std::string& path) {
@@ -70,10 +76,13 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && std::string(argv[2]) == "check") {
       check(argv[1]);
+    } else if (argc == 4 && std::string(argv[2]) == "lower") {
+      lower(argv[1], argv[3]);
     } else if (argc == 4) {
       quantize(argv[1], argv[2], argv[3]);
     } else {
-      std::fprintf(stderr, "usage: quantize_tool <model> <factors> <prefix> | <deploy> check\n");
+      std::fprintf(stderr,
+                   "usage: quantize_tool <model> (<factors> <prefix> | check | lower <file>)\n");
       return 2;
     }
   } catch (const Error& error) {
