@@ -35,6 +35,17 @@ bool Violations::check(std::string_view where, Option option, double value) {
   return !violation;
 }
 
+void Violations::add_line(std::string line) {
+  // A hostile name, or a long list of missing fields, should not fill the screen.
+  constexpr std::size_t kMaxBytes = 2000;
+  if (line.size() > kMaxBytes) {
+    std::size_t end = kMaxBytes;
+    while (end > 0 && (static_cast<std::uint8_t>(line[end]) & 0xC0U) == 0x80) --end;
+    line = line.substr(0, end) + " ...";
+  }
+  lines_.push_back(std::move(line));
+}
+
 void Violations::throw_if_any() const {
   if (count_ == 0) return;
   std::string message = fmt::format("{} has {} error{}:", subject_, count_, count_ == 1 ? "" : "s");

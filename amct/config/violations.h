@@ -24,8 +24,7 @@ class Violations {
   template <typename... Args>
   void add(std::string_view where, fmt::format_string<Args...> format, Args&&... args) {
     if (++count_ <= kMaxListed) {
-      lines_.push_back(
-          fmt::format("{}: {}", where, fmt::format(format, std::forward<Args>(args)...)));
+      add_line(fmt::format("{}: {}", where, fmt::format(format, std::forward<Args>(args)...)));
     }
   }
 
@@ -39,6 +38,8 @@ class Violations {
 
  private:
   static constexpr std::size_t kMaxListed = 100;
+  void add_line(std::string line);
+
   std::string subject_;
   std::vector<std::string> lines_;
   std::size_t count_ = 0;

@@ -317,6 +317,14 @@ TEST(JsonConfig, HostileTextIsAnError) {
   EXPECT_NE(message.find("and 901 more"), std::string::npos);
 }
 
+TEST(JsonConfig, LongLinesAreCutBetweenCharacters) {
+  std::string name;
+  for (int i = 0; i < 1500; ++i) name += "\xC3\xA9";
+  const std::string message = problems_of("{\"x" + name + "\": 0}");
+  const std::string cut = "x" + name.substr(0, 1998) + " ...";
+  EXPECT_EQ(message, "quantization config config.json has 1 error:\n  " + cut);
+}
+
 TEST(JsonConfig, NamesThatCannotBeKeysAreNotWritten) {
   QuantConfig config;
   config.layers = {{"version", {}}};

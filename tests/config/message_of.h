@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "amct/base/error.h"
+#include "amct/base/log.h"
 
 namespace amct::config {
 
@@ -17,6 +20,17 @@ inline std::string message_of(const auto& action) {
     return error.what();
   }
   return "";
+}
+
+/// Runs the action and returns the lines that it logs as warnings.
+inline std::vector<std::string> warnings_of(const auto& action) {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kWarning) lines.emplace_back(line);
+  });
+  action();
+  set_log_sink({});
+  return lines;
 }
 
 }  // namespace amct::config
