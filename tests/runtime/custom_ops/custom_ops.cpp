@@ -45,11 +45,11 @@ extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL
 RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   Ort::InitApi(base->GetApi(kApi));
   static const Twice twice;
-  static Ort::CustomOpDomain* domain = [] {
-    auto made = std::make_unique<Ort::CustomOpDomain>("test.user");
-    made->Add(&twice);
-    return made.release();
+  static const Ort::CustomOpDomain domain = [] {
+    Ort::CustomOpDomain made("test.user");
+    made.Add(&twice);
+    return made;
   }();
-  Ort::UnownedSessionOptions(options).Add(*domain);
+  Ort::UnownedSessionOptions(options).Add(domain);
   return nullptr;
 }
