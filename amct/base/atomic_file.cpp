@@ -21,15 +21,23 @@ namespace {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code error;
-  if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), error);
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  std::filesystem::create_directories(folder, error);
   if (error)
-    raise(ErrorCode::kIo, "cannot create folder '{}': {}", path_.parent_path().string(),
-          error.message());
+    raise(ErrorCode::kIo, "cannot create folder '{}': {}", folder.string(), error.message());
+  if (std::filesystem::is_directory(path_))
+    raise(ErrorCode::kIo, "cannot write '{}': it is a folder", path_.string());
+  descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0640);
+  if (descriptor_ < 0) open_named();
+  if (::fchmod(descriptor_, 0640) != 0) raise_errno("set the mode of", path_);
+}
+
+/// For file systems without files that have no name.
+void AtomicFile::open_named() {
   std::string name = path_.string() + ".XXXXXX";
-  descriptor_ = ::mkstemp(name.data());
+  descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (descriptor_ < 0) raise_errno("write", path_);
   temporary_ = name;
-  if (::fchmod(descriptor_, 0640) != 0) raise_errno("set the mode of", temporary_);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
@@ -41,7 +49,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -59,9 +67,22 @@ void AtomicFile::write(std::string_view bytes) {
 void AtomicFile::commit() {
   if (descriptor_ < 0) return;
   if (::fsync(descriptor_) != 0) raise_errno("write", path_);
+  if (temporary_.empty()) give_name();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) raise_errno("write", path_);
   ::close(descriptor_);
   descriptor_ = -1;
+}
+
+void AtomicFile::give_name() {
+  const std::string source = fmt::format("/proc/self/fd/{}", descriptor_);
+  for (int attempt = 0;; ++attempt) {
+    const std::string name = fmt::format("{}.{}.{}", path_.string(), ::getpid(), attempt);
+    if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return;
+    }
+    if (errno != EEXIST) raise_errno("write", path_);
+  }
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {

@@ -7,9 +7,9 @@
 
 namespace amct {
 
-/// One output file that appears whole or not at all: data go to a temporary file beside it, which
-/// commit() syncs and renames. Without commit() the temporary file is removed and the previous file
-/// stays. Missing parent folders are created. Mode 0640 (upstream_facts 1.10). Throws Error(kIo).
+/// One output file that appears whole or not at all: data go to a file without a name in the same
+/// folder, which commit() syncs and puts in place. Without commit(), also when the process is killed,
+/// nothing is left and the previous file stays. Missing parent folders are created. Mode 0640 (upstream_facts 1.10). Throws Error(kIo).
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -28,8 +28,11 @@ class AtomicFile {
   std::uint64_t size() const { return size_; }
 
  private:
+  void open_named();
+  void give_name();
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty: the file has no name yet
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

@@ -1,6 +1,6 @@
 #include "amct/passes/fake_quant.h"
 
-#include <fmt/core.h>
+#include <algorithm>
 
 #include "amct/passes/layer_rewrite.h"
 #include "amct/passes/pattern.h"
@@ -14,11 +14,13 @@ using ir::Node;
 using ir::Value;
 
 constexpr std::int64_t kFirstQuantizeLinear = 10;
-constexpr std::int64_t kFirstPerAxisDequantizeLinear = 13;
 constexpr std::int64_t kFirstInt16QuantizeLinear = 21;
 constexpr std::int64_t kFirstClipInputs = 11;
 /// Adding and subtracting 1.5 * 2^23 rounds |x| < 2^22 half to even, where Round does not exist.
 constexpr float kRounder = 12582912.0F;
+
+/// Half of the integers that float32 holds exactly; the other half is for the sum of products.
+constexpr std::int32_t kExactBias = 1 << 23;
 
 class FakeQuantizer {
  public:
@@ -37,25 +39,45 @@ class FakeQuantizer {
     if (plan.weight)
       replace_input(*node, *slots.view.weight_index,
                     as_float(plan.layer + ".weight", *plan.weight, node));
-    if (plan.bias) {
+    const bool exact_bias = !plan.bias || plan.activation_bits == 16 || fits_float(*plan.bias);
+    if (exact_bias && plan.bias) {
       const Value* old = slots.bias_node->input(slots.bias_index);
       const ir::Tensor bias = plan.bias->reshaped(old->constant()->dims());
       replace_input(*slots.bias_node, slots.bias_index,
                     as_float(plan.layer + ".bias", bias, slots.bias_node));
+    } else if (plan.bias) {
+      clear_bias(plan, slots);
     }
-    dequantize(plan, slots.tail);
+    dequantize(plan, slots.tail, !exact_bias);
   }
 
  private:
-  /// round_half_even(x / scale) clipped to the grid, minus the offset: integers in float32.
+  /// Whether float32 holds every value of the bias, and its sum with the products, exactly.
+  static bool fits_float(const ir::Tensor& bias) {
+    return std::ranges::all_of(bias.values<std::int32_t>(), [](std::int32_t value) {
+      return value > -kExactBias && value < kExactBias;
+    });
+  }
+
+  /// The layer adds zeros; the real bias is added behind it in int32.
+  void clear_bias(const LayerPlan& plan, const LayerSlots& slots) {
+    const Value* old = slots.bias_node->input(slots.bias_index);
+    replace_input(*slots.bias_node, slots.bias_index,
+                  graph_.add_constant(plan.layer + ".no_bias",
+                                      ir::Tensor::zeros(DataType::kFloat, old->constant()->dims())));
+  }
+
+  /// round_half_even(x * (1 / scale)) clipped to the grid, minus the offset: integers in float32.
   Value* quantize(Value* activation, const LayerPlan& plan, Node* before) {
     const std::string name = plan.layer + ".quant";
     const bool wide = plan.activation_bits == 16;
+    // The device multiplies by the reciprocal; a division rounds near-ties the other way at times.
+    Value* reciprocal = add_scalar(graph_, name + ".reciprocal", 1.0F / plan.activation.scale);
+    Value* scaled =
+        add_named(graph_, "Mul", {activation, reciprocal}, name + ".scaled", before)->output();
     if (opset_ >= (wide ? kFirstInt16QuantizeLinear : kFirstQuantizeLinear))
-      return quantize_linear(activation, plan, name, before);
-    Value* scale = add_scalar(graph_, name + ".scale", plan.activation.scale);
-    Node* divided = add_named(graph_, "Div", {activation, scale}, name + ".div", before);
-    Value* clipped = clip(divided->output(), plan, name, before);
+      return quantize_linear(scaled, plan, name, before);
+    Value* clipped = clip(scaled, plan, name, before);
     if (opset_ >= kFirstClipInputs)
       return add_named(graph_, "Round", {clipped}, name + ".round", before)->output();
     Value* rounder = add_scalar(graph_, name + ".rounder", kRounder);
@@ -64,9 +86,8 @@ class FakeQuantizer {
         ->output();
   }
 
-  Value* quantize_linear(Value* activation, const LayerPlan& plan, const std::string& name,
+  Value* quantize_linear(Value* scaled, const LayerPlan& plan, const std::string& name,
                          Node* before) {
-    Value* scale = add_scalar(graph_, name + ".scale", plan.activation.scale);
     Value* one = add_scalar(graph_, name + ".one", 1.0F);
     Value* offset = plan.activation_bits == 16
                         ? add_scalar(graph_, name + ".offset",
@@ -74,7 +95,7 @@ class FakeQuantizer {
                         : add_scalar(graph_, name + ".offset",
                                      static_cast<std::int8_t>(plan.activation.offset));
     Node* quantized =
-        add_named(graph_, "QuantizeLinear", {activation, scale, offset}, name, before);
+        add_named(graph_, "QuantizeLinear", {scaled, one, offset}, name, before);
     return add_named(graph_, "DequantizeLinear", {quantized->output(), one, offset},
                      name + ".integers", before)
         ->output();
@@ -108,10 +129,8 @@ class FakeQuantizer {
   }
 
   /// Multiplies the result of `tail` by scale_d * scale_w; the result keeps its name.
-  void dequantize(const LayerPlan& plan, Node* tail) {
+  void dequantize(const LayerPlan& plan, Node* tail, bool add_bias) {
     const std::string name = plan.layer + ".dequant";
-    const std::vector<float> scales = dequant_scales(plan);
-    const auto count = static_cast<std::int64_t>(scales.size());
     Node* before = graph_.next_node(tail);
     Value* result = tail->output();
     Value* accumulator = graph_.detach_output(tail, 0, plan.layer + ".accumulator");
@@ -125,15 +144,13 @@ class FakeQuantizer {
       return;
     }
     Value* int32 = cast(accumulator, DataType::kInt32, name + ".int32", before)->output();
-    if (opset_ < (count == 1 ? kFirstQuantizeLinear : kFirstPerAxisDequantizeLinear)) {
-      Value* real = cast(int32, DataType::kFloat, name + ".float", before)->output();
-      multiply(real, plan, name, result, before);
-      return;
+    if (add_bias) {
+      const ir::Tensor bias = plan.bias->reshaped(channel_dims(plan, plan.bias->size()));
+      Value* constant = graph_.add_constant(plan.layer + ".bias", bias);
+      int32 = add_named(graph_, "Add", {int32, constant}, plan.layer + ".biased", before)->output();
     }
-    Value* scale = count == 1 ? add_scalar(graph_, name + ".scale", scales[0])
-                              : add_vector(graph_, name + ".scale", scales, {count});
-    Node* node = add_named_for(graph_, "DequantizeLinear", {int32, scale}, name, result, before);
-    if (count > 1) node->set_attribute("axis", std::int64_t{1});
+    Value* real = cast(int32, DataType::kFloat, name + ".float", before)->output();
+    multiply(real, plan, name, result, before);
   }
 
   void multiply(Value* input, const LayerPlan& plan, const std::string& name, Value* result,

@@ -1,7 +1,6 @@
 #include "amct/runtime/feed_check.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,13 +10,6 @@
 namespace amct::runtime {
 namespace {
 
-/// Where a symbol got its number.
-struct Binding {
-  std::int64_t value;
-  const std::string* input;
-};
-using Bindings = std::map<std::string, Binding>;
-
 std::string names_of(const std::vector<PortInfo>& inputs) {
   std::string names;
   for (const PortInfo& port : inputs)
@@ -25,24 +17,19 @@ std::string names_of(const std::vector<PortInfo>& inputs) {
   return names.empty() ? "none" : names;
 }
 
-void check_shape(const PortInfo& port, const Shape& shape, Bindings& bindings) {
+void check_shape(const PortInfo& port, const Shape& shape) {
   const ir::ValueType& type = port.type;
-  const auto refuse = [&](const std::string& why) {
-    raise(ErrorCode::kInvalidData, "input '{}' wants {}, but was given {}{}", port.name,
-          describe(type), describe(shape), why);
+  const auto refuse = [&] {
+    raise(ErrorCode::kInvalidData, "input '{}' wants {}, but was given {}", port.name,
+          describe(type), describe(shape));
   };
-  if (type.data_type != ir::DataType::kUndefined && shape.type != type.data_type) refuse("");
+  if (type.data_type != ir::DataType::kUndefined && shape.type != type.data_type) refuse();
   if (!type.shape) return;
-  if (shape.dims->size() != type.shape->size()) refuse("");
+  if (shape.dims->size() != type.shape->size()) refuse();
   for (std::size_t axis = 0; axis < shape.dims->size(); ++axis) {
     const ir::Dim& wanted = (*type.shape)[axis];
     const std::int64_t given = (*shape.dims)[axis];
-    if (wanted.value && *wanted.value != given) refuse("");
-    if (wanted.value || wanted.symbol.empty()) continue;
-    const auto [bound, fresh] = bindings.try_emplace(wanted.symbol, Binding{given, &port.name});
-    if (!fresh && bound->second.value != given)
-      refuse(fmt::format("; '{}' already is {} (from input '{}')", wanted.symbol,
-                         bound->second.value, *bound->second.input));
+    if (wanted.value && *wanted.value != given) refuse();
   }
 }
 
@@ -67,8 +54,7 @@ std::string describe(const Shape& shape) {
 }
 
 void check_shapes(const std::vector<PortInfo>& inputs, const std::vector<Shape>& shapes) {
-  Bindings bindings;
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_shape(inputs[i], shapes[i], bindings);
+  for (std::size_t i = 0; i < inputs.size(); ++i) check_shape(inputs[i], shapes[i]);
 }
 
 std::vector<const ir::Tensor*> match_feed(const std::vector<PortInfo>& inputs, const Feed& feed) {

@@ -17,8 +17,8 @@ struct Shape {
 };
 std::string describe(const Shape& shape);
 
-/// Checks types, ranks and dims, one entry per input, symbolic dims being equal wherever the symbol
-/// stands. Throws Error(kInvalidData) that names the input, what is wanted and what was given.
+/// Checks types, ranks and dims, one entry per input.
+/// Throws Error(kInvalidData) that names the input, what is wanted and what was given.
 void check_shapes(const std::vector<PortInfo>& inputs, const std::vector<Shape>& shapes);
 
 /// Checks the names of a feed, then check_shapes(). Returns one tensor per input, in the order of

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace amct::cli {
+
+/// What a subcommand does once its options are read.
+using Action = std::function<void()>;
+
+/// Each adds one subcommand with its options to `parent`; parsing it sets `action`.
+void add_calibration(CLI::App& parent, Action& action);
+void add_check(CLI::App& parent, Action& action);
+void add_run(CLI::App& parent, Action& action);
+void add_diff(CLI::App& parent, Action& action);
+
+}  // namespace amct::cli
