@@ -121,12 +121,14 @@ def cosine(left, right):
 
 
 def ports_of(model):
-    """Names, types and (symbolic) shapes of inputs and outputs, as comparable text."""
+    """Names, types and (symbolic) shapes of outputs and of the inputs that are no weights."""
     loaded = onnx.load(str(model), load_external_data=False) if not isinstance(model, onnx.ModelProto) else model
+    weights = {initializer.name for initializer in loaded.graph.initializer}
     return [
         (value.name, value.type.SerializeToString())
         for values in (loaded.graph.input, loaded.graph.output)
         for value in values
+        if value.name not in weights
     ]
 
 
