@@ -56,6 +56,8 @@ void calibrate(Options& options) {
   check(options);
   options.workflow.compare = !options.skip_compare;
   options.workflow.keep_temporary = debugging();
+  options.workflow.warnings = logged_warnings;
+  options.workflow.command_line = command_line();
   report::RunReport report;
   {
     ProgressBar bar;
@@ -64,7 +66,6 @@ void calibrate(Options& options) {
           if (!options.quiet) bar.update(stage, done, total);
         });
   }
-  report.warnings = logged_warnings();
   for (const std::string& file : report.files_written)
     if (file.ends_with(".onnx")) log_info("The model file is saved in {}", file);
   if (!options.stats_json.empty()) write_file(options.stats_json, stats_text(report));

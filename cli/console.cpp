@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "amct/base/log.h"
@@ -92,6 +93,14 @@ void show_error(const std::string& message) {
 
 bool debugging() { return show_debug; }
 
-const std::vector<std::string>& logged_warnings() { return warnings; }
+std::vector<std::string> logged_warnings() { return warnings; }
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
 
 }  // namespace amct::cli

@@ -14,6 +14,8 @@ void show_error(const std::string& message);
 /// Whether the screen shows DEBUG lines, which also keeps intermediate results.
 bool debugging();
 /// Warnings logged so far, in order.
-const std::vector<std::string>& logged_warnings();
+std::vector<std::string> logged_warnings();
+/// How this program was called, from the operating system.
+std::string command_line();
 
 }  // namespace amct::cli

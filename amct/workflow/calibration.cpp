@@ -75,6 +75,7 @@ report::RunReport start_report(const CalibrationOptions& options) {
   report.prefix = options.save_path;
   report.tool_version = AMCT_VERSION;
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  report.command_line = options.command_line;
   report.dry_run = options.dry_run;
   report.float_bytes = std::filesystem::file_size(options.model);
   return report;
@@ -250,6 +251,7 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   if (options.keep_temporary) keep_intermediate_results(options, model, request, record);
   report.seconds.save = clock.lap();
   report.peak_memory_bytes = UsageMeter().read().peak_bytes;
+  if (options.warnings) report.warnings = options.warnings();
   const std::filesystem::path page =
       options.report.empty() ? files.path("_report.html") : options.report;
   files.add_text(page, report::render_html(report));

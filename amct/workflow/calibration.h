@@ -35,6 +35,9 @@ struct CalibrationOptions {
   /// Keep "<random>_<timestamp>/" beside the results with the config, the record and the
   /// intermediate models.
   bool keep_temporary = false;
+  /// For the report: how the program was called, and the warnings logged so far.
+  std::string command_line;
+  std::function<std::vector<std::string>()> warnings;
 };
 
 /// Called on the calling thread: `stage` is "calibrate" or "compare", `done` of `total` batches.

@@ -49,6 +49,15 @@ void add_python_on_path(std::vector<fs::path>& result) {
   }
 }
 
+/// The folder ".venv" in the working directory or the nearest one above that has it.
+void add_project_environment(std::vector<fs::path>& result) {
+  std::error_code error;
+  for (fs::path folder = fs::current_path(error); !error; folder = folder.parent_path()) {
+    if (fs::is_directory(folder / ".venv", error)) add_prefix(folder / ".venv", result);
+    if (!folder.has_relative_path()) return;
+  }
+}
+
 }  // namespace
 
 std::vector<fs::path> python_libraries() {
@@ -56,6 +65,7 @@ std::vector<fs::path> python_libraries() {
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const char* prefix = std::getenv(variable); prefix != nullptr && *prefix != '\0')
       add_prefix(prefix, result);
+  add_project_environment(result);
   add_python_on_path(result);
   return result;
 }
