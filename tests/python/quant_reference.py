@@ -72,10 +72,9 @@ def conv_transpose(x, w, attributes):
 
 
 class Device:
-    """Computes a deploy model. `divide` quantizes by division, as QuantizeLinear does, and by the
-    activation scales of the caller; else by the reciprocals that the model holds, as the NPU does."""
+    """Computes a deploy model as the NPU does."""
 
-    def __init__(self, model, divide=None):
+    def __init__(self, model):
         device = self
         self.integers = []  # of every AscendQuant, in order
         self.peak = 0.0  # largest |sum| that may occur in any layer
@@ -85,8 +84,7 @@ class Device:
 
             def _run(self, x, scale=None, offset=None, dst_type=None):
                 bits = {"INT8": 8, "INT16": 16}[dst_type]
-                name = self.onnx_node.name.split(".quant")[0]
-                scaled = x / np.float32(divide[name]) if divide else x * np.float32(scale)
+                scaled = x * np.float32(scale)
                 assert scaled.dtype == np.float32
                 q = np.clip(np.rint(scaled).astype(np.float64) + offset, -2 ** (bits - 1),
                             2 ** (bits - 1) - 1)

@@ -216,9 +216,7 @@ TEST(DataSource, RefusesInputsThatDoNotGoTogether) {
   write_npy(folder / "a/0.npy", Tensor::zeros(DataType::kFloat, {4, 2}));
   write_npy(folder / "b/0.npy", Tensor::zeros(DataType::kFloat, {3}));
   const std::string both = folder.text("a") + ";" + folder.text("b");
-  expect_part(message_of([&] { open_data({both}, inputs, 1); }),
-              "'n' already is 4 (from input 'a')");
-  write_npy(folder / "b/0.npy", Tensor::zeros(DataType::kFloat, {4}));
+  // Exporters write one symbol, often "?", for dims that have nothing to do with each other.
   EXPECT_EQ(open_data({both}, inputs, 1)->batches(), 1U);
   write_npy(folder / "b/1.npy", Tensor::zeros(DataType::kFloat, {4}));
   expect_part(message_of([&] { open_data({both}, inputs, 1); }),

@@ -169,10 +169,6 @@ TEST(Executor, RefusesFeedsThatDoNotFitAndSaysWhatWasWanted) {
             "input 'q' wants float32[n,3], but was given float32[6]");
   EXPECT_EQ(fails({{"p", good}, {"q", Tensor::zeros(DataType::kDouble, {2, 3})}}),
             "input 'q' wants float32[n,3], but was given float64[2,3]");
-  EXPECT_EQ(
-      fails({{"p", good}, {"q", counting({5, 3})}}),
-      "input 'q' wants float32[n,3], but was given float32[5,3]; 'n' already is 2 (from input "
-      "'p')");
   EXPECT_EQ(fails({{"p", good}, {"q", good}, {"r", good}}),
             "the model has no input 'r'; its inputs are 'p', 'q'");
   EXPECT_EQ(fails({{"p", good}, {"q", good}, {"q", good}}), "input 'q' is given twice");
