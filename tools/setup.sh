@@ -61,8 +61,9 @@ unpack_onnxruntime_headers() {
   [ -d "$headers/usr" ] && return
   echo "setup: unpacking the headers of ONNX Runtime into $headers"
   local private=$PWD/build/apt mirror
-  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
-    grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ')
+  # Most machines lack one of these kinds of file; find does not mind, where cat would end the script.
+  mirror=$(find /etc/apt/sources.list /etc/apt/sources.list.d -type f \( -name '*.list' -o -name '*.sources' \) \
+    -exec cat {} + 2>/dev/null | grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ' || true)
   if [ -z "$mirror" ]; then
     echo "setup: no Debian mirror found in /etc/apt; cannot fetch libonnxruntime-dev" >&2
     exit 1
