@@ -7,6 +7,7 @@ import statistics
 import sys
 
 import onnx
+import onnx.version_converter
 
 from measure import AMCT, FOLDER, ROOT, Row, cores, run_child
 from peer import Batches, prepare, quantize_static
@@ -43,8 +44,24 @@ def _ours(model, feeds, folder, common):
     return folder / "amct_fake_quant_model.onnx", _quantized_layers(folder / "amct_record.txt")
 
 
+def _raised(model, target):
+    """The model in a form that the peer can quantize per channel: opset 13 or newer, constants as initializers."""
+    loaded = onnx.load(str(model))
+    if next(entry.version for entry in loaded.opset_import if entry.domain in ("", "ai.onnx")) < 13:
+        loaded = onnx.version_converter.convert_version(loaded, 13)
+    graph = loaded.graph
+    for node in [n for n in graph.node if n.op_type == "Constant" and n.attribute[0].name == "value"]:
+        tensor = graph.initializer.add()
+        tensor.CopyFrom(node.attribute[0].t)
+        tensor.name = node.output[0]
+        graph.node.remove(node)
+    onnx.save(loaded, str(target))
+    return target
+
+
 def _prepared(model, layers, folder):
     """The model as ONNX Runtime wants it, not optimized where that would lose a layer."""
+    model = _raised(model, folder / "raised.onnx")
     for skip_optimization in (False, True):
         target = folder / f"prepared_{skip_optimization}.onnx"
         try:
