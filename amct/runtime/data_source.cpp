@@ -165,10 +165,10 @@ std::unique_ptr<DataSource> open_data(const DataOptions& options,
                                       std::size_t wanted_batches) {
   if (inputs.empty()) raise(ErrorCode::kInvalidData, "the model has no inputs to give data to");
   std::vector<InputSpec> specs = parse_data_options(options, inputs);
+  const bool shared = inputs.size() > 1 && specs[0].source == specs[1].source;
   std::vector<InputReader> readers;
   for (InputSpec& spec : specs) {
     std::vector<Piece> pieces = plan_pieces(spec, inputs.size() > 1);
-    const bool shared = inputs.size() > 1 && specs[0].source == specs[1].source;
     if (shared && pieces[0].kind != FileKind::kNpz)
       raise(ErrorCode::kUsage,
             "data_dir names one source for {} inputs; give one folder per input, separated by ';', "

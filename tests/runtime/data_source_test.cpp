@@ -121,6 +121,21 @@ TEST(DataSource, ServesSeveralInputsFromOneFolderEach) {
   }
 }
 
+TEST(DataSource, ServesThreeInputsFromOneFolderEach) {
+  const TempFolder folder;
+  std::vector<PortInfo> inputs;
+  std::string folders;
+  for (const std::string name : {"data", "h", "c"}) {
+    folder.write_values<float>(name + "/1.bin", ramp(2, static_cast<float>(inputs.size())));
+    folders += folder.text(name) + ";";
+    inputs.push_back(port(name, DataType::kFloat, {"2"}));
+  }
+  const Feed feed = open_data({folders, "", ""}, inputs, 1)->batch(0);
+  ASSERT_EQ(feed.size(), 3U);
+  for (std::size_t i = 0; i < feed.size(); ++i)
+    EXPECT_EQ(feed[i].second, Tensor::of<float>({2}, ramp(2, static_cast<float>(i))));
+}
+
 TEST(DataSource, ReadsNpyOfDifferentShapesForADynamicModel) {
   const TempFolder folder;
   write_npy(folder / "0.npy", Tensor::zeros(DataType::kFloat, {1, 3, 8, 8}));
