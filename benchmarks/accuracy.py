@@ -1,5 +1,7 @@
 """INT8 accuracy on real models with default settings, against the calibrators of ONNX Runtime."""
 
+import contextlib
+import io
 import logging
 import re
 import shutil
@@ -8,6 +10,7 @@ import sys
 
 import onnx
 import onnx.version_converter
+import onnxruntime
 
 from measure import AMCT, FOLDER, ROOT, Row, cores, run_child
 from peer import Batches, prepare, quantize_static
@@ -81,11 +84,12 @@ def _best_peer(module, model, feeds, layers, folder):
     for method in METHODS:
         target = folder / f"{method}.onnx"
         try:
-            quantize_static(method, str(prepared), Batches(feeds), str(target), layers,
-                            output_in_float=True)
+            with contextlib.redirect_stdout(io.StringIO()):
+                quantize_static(method, str(prepared), Batches(feeds), str(target), layers,
+                                output_in_float=True)
             scores[method] = module.evaluate(target).value
         except Exception as error:  # a failure of the peer is its result
-            print(f"note: {module.NAME}: {method} of onnxruntime fails: {str(error)[:100]!r}")
+            print(f"note: {module.NAME}: {method} of onnxruntime fails: {str(error)[-150:]!r}")
     return max(scores.items(), key=lambda item: item[1]) if scores else None
 
 
@@ -111,14 +115,23 @@ def _measure(module, common):
 
 def accuracy():
     """Drop per model minus the best peer's drop, then the mean of our drops."""
+    yield from _rows(*_models())
+
+
+def _models():
     sys.path.insert(0, str(ROOT / "examples"))
     import models
     from models import common
 
+    return models.ALL, common
+
+
+def _rows(modules, common):
     # Both libraries warn about what is asked for here on purpose.
     logging.disable(logging.WARNING)
+    onnxruntime.set_default_logger_severity(3)
     drops = []
-    for module in models.ALL:
+    for module in modules:
         ours, best, note = _measure(module, common)
         drops.append(ours)
         difference = ours - (0.0 if best is None else best)

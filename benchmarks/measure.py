@@ -1,6 +1,7 @@
 """Child processes with their time and peak memory, and the rows of the result table."""
 
 import dataclasses
+import importlib.util
 import json
 import os
 import pathlib
@@ -13,6 +14,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "bench"
 AMCT = ROOT / "build" / "release" / "cli" / "amct"
+# Both sides run the very same engine.
+ENGINE = pathlib.Path(importlib.util.find_spec("onnxruntime").origin).parent / "capi"
+ENVIRONMENT = {**os.environ, "AMCT_ONNXRUNTIME": str(ENGINE)}
 
 
 @dataclasses.dataclass
@@ -27,7 +31,7 @@ def run_child(command):
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=output, stderr=errors,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, cwd=FOLDER, env=ENVIRONMENT)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
