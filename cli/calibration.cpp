@@ -45,7 +45,8 @@ std::string stats_text(const report::RunReport& report) {
 void check(const Options& options) {
   if (!options.evaluator.empty())
     raise(ErrorCode::kUsage,
-          "--evaluator runs a Python class and needs the Python package amct_onnx, which this version "
+          "--evaluator runs a Python class and needs the Python package amct_onnx, which this "
+          "version "
           "does not have; give the data with --data_dir instead");
   if (!options.workflow.dry_run && options.workflow.data_dir.empty())
     raise(ErrorCode::kUsage, "--data_dir is required (or --dry-run, which runs nothing)");
@@ -70,8 +71,7 @@ void calibrate(Options& options) {
     if (file.ends_with(".onnx")) log_info("The model file is saved in {}", file);
   if (!options.stats_json.empty()) write_file(options.stats_json, stats_text(report));
   if (!options.quiet) {
-    const std::string table =
-        report::render_table(report, terminal_width(), terminal_has_color());
+    const std::string table = report::render_table(report, terminal_width(), terminal_has_color());
     std::fwrite(table.data(), 1, table.size(), stdout);
   }
 }
@@ -81,35 +81,49 @@ void calibrate(Options& options) {
 void add_calibration(CLI::App& parent, Action& action) {
   auto options = std::make_shared<Options>();
   workflow::CalibrationOptions& to = options->workflow;
-  CLI::App* app = parent.add_subcommand(
-      "calibration", "Quantize a float model to INT8 (post-training, uniform)");
+  CLI::App* app = parent.add_subcommand("calibration",
+                                        "Quantize a float model to INT8 (post-training, uniform)");
   app->footer(kExamples);
   app->add_option("--model", to.model, "Float model (.onnx)")->required();
-  app->add_option("--save_path,--save-path", to.save_path, "Folder and file name prefix of the results")->required();
+  app->add_option("--save_path,--save-path", to.save_path,
+                  "Folder and file name prefix of the results")
+      ->required();
   CLI::Option* shape = app->add_option("--input_shape,--input-shape", to.input_shape,
-      "Shapes \"name:1,3,224,224;name2:...\"; ? as first number: from the file size. Default: the model's");
-  CLI::Option* data = app->add_option("--data_dir,--data-dir", to.data_dir,
-      "Folder(s) with calibration data, one per input, separated by ';'");
-  CLI::Option* types = app->add_option("--data_types,--data-types", to.data_types,
+                                       "Shapes \"name:1,3,224,224;name2:...\"; ? as first number: "
+                                       "from the file size. Default: the model's");
+  CLI::Option* data =
+      app->add_option("--data_dir,--data-dir", to.data_dir,
+                      "Folder(s) with calibration data, one per input, separated by ';'");
+  CLI::Option* types = app->add_option(
+      "--data_types,--data-types", to.data_types,
       "Data types \"float32;int64\", one for all inputs or one each. Default: the model's");
-  CLI::Option* evaluator = app->add_option("--evaluator", options->evaluator,
+  CLI::Option* evaluator = app->add_option(
+      "--evaluator", options->evaluator,
       "Python file with an AutoCalibrationEvaluatorBase class; excludes the three data options");
   for (CLI::Option* excluded : {shape, data, types}) evaluator->excludes(excluded);
-  CLI::Option* batches = app->add_option("--batch_num,--batch-num", to.batch_num,
-      "Batches to calibrate with (default 1); excludes --calibration_config")->check(CLI::PositiveNumber);
+  CLI::Option* batches =
+      app->add_option("--batch_num,--batch-num", to.batch_num,
+                      "Batches to calibrate with (default 1); excludes --calibration_config")
+          ->check(CLI::PositiveNumber);
   app->add_option("--calibration_config,--calibration-config", to.calibration_config,
-      "Simple config file; excludes --batch_num")->excludes(batches);
-  app->add_flag("--dry-run", to.dry_run, "Show which layers would be quantized and why not; run nothing");
-  app->add_option("--threads", to.threads, "Threads (default: all cores)")->check(CLI::NonNegativeNumber);
+                  "Simple config file; excludes --batch_num")
+      ->excludes(batches);
+  app->add_flag("--dry-run", to.dry_run,
+                "Show which layers would be quantized and why not; run nothing");
+  app->add_option("--threads", to.threads, "Threads (default: all cores)")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--report", to.report, "HTML report (default <save_path>_report.html)");
   app->add_flag("--no-compare", options->skip_compare,
-      "Do not run the quantized model for the report's SQNR and cosine");
-  app->add_option("--onnxruntime", to.onnxruntime,
+                "Do not run the quantized model for the report's SQNR and cosine");
+  app->add_option(
+      "--onnxruntime", to.onnxruntime,
       "ONNX Runtime library or its folder (default: AMCT_ONNXRUNTIME, Python environment, system)");
   app->add_option("--custom_op_library,--custom-op-library", to.custom_op_libraries,
-      "Shared library with the model's own operators; may be given several times");
-  app->add_option("--log-level", options->log_level, "DEBUG, INFO, WARNING or ERROR (default: AMCT_LOG_LEVEL)");
-  app->add_option("--stats-json", options->stats_json, "File for seconds per stage and peak memory");
+                  "Shared library with the model's own operators; may be given several times");
+  app->add_option("--log-level", options->log_level,
+                  "DEBUG, INFO, WARNING or ERROR (default: AMCT_LOG_LEVEL)");
+  app->add_option("--stats-json", options->stats_json,
+                  "File for seconds per stage and peak memory");
   app->add_flag("--quiet", options->quiet, "No progress bar and no table");
   app->final_callback([options, &action] { action = [options] { calibrate(*options); }; });
 }

@@ -15,8 +15,9 @@ void add_check(CLI::App& parent, Action& action) {
   auto model = std::make_shared<std::string>();
   CLI::App* app = parent.add_subcommand(
       "check", "Check a deploy model against the rules of the NPU's compiler");
-  app->footer("Exit code 0: no error was found (warnings may be); 1: the compiler would refuse it.\n"
-              "Example: amct check out/m_deploy_model.onnx");
+  app->footer(
+      "Exit code 0: no error was found (warnings may be); 1: the compiler would refuse it.\n"
+      "Example: amct check out/m_deploy_model.onnx");
   app->add_option("model", *model, "Deploy model (.onnx)")->required();
   app->final_callback([model, &action] {
     action = [model] {

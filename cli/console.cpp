@@ -37,8 +37,8 @@ spdlog::level::level_enum level_of(const char* variable, const std::string& pref
   const char* text = preferred.empty() ? std::getenv(variable) : preferred.c_str();
   if (text == nullptr || *text == '\0') return spdlog::level::info;
   if (const auto level = parse_level(text)) return *level;
-  complaints.push_back(fmt::format("{} is '{}', expected DEBUG, INFO, WARNING or ERROR; INFO is used",
-                                   variable, text));
+  complaints.push_back(fmt::format(
+      "{} is '{}', expected DEBUG, INFO, WARNING or ERROR; INFO is used", variable, text));
   return spdlog::level::info;
 }
 
@@ -49,10 +49,14 @@ struct LevelName {
 
 LevelName name_of(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return {spdlog::level::debug, "DEBUG"};
-    case LogLevel::kInfo: return {spdlog::level::info, "INFO"};
-    case LogLevel::kWarning: return {spdlog::level::warn, "WARNING"};
-    case LogLevel::kError: return {spdlog::level::err, "ERROR"};
+    case LogLevel::kDebug:
+      return {spdlog::level::debug, "DEBUG"};
+    case LogLevel::kInfo:
+      return {spdlog::level::info, "INFO"};
+    case LogLevel::kWarning:
+      return {spdlog::level::warn, "WARNING"};
+    case LogLevel::kError:
+      return {spdlog::level::err, "ERROR"};
   }
   return {spdlog::level::info, "INFO"};
 }
@@ -61,8 +65,8 @@ LevelName name_of(LogLevel level) {
 
 void start_logging(const std::string& screen_level) {
   std::vector<std::string> complaints;
-  auto screen = std::make_shared<spdlog::logger>(
-      "screen", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto screen =
+      std::make_shared<spdlog::logger>("screen", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   screen->set_level(level_of("AMCT_LOG_LEVEL", screen_level, complaints));
   screen->set_pattern("%v");
   show_debug = screen->level() == spdlog::level::debug;
@@ -79,16 +83,20 @@ void start_logging(const std::string& screen_level) {
     const auto [severity, name] = name_of(level);
     if (level == LogLevel::kWarning) warnings.emplace_back(line);
     file->log(severity, "{} - [AMCT]:[Utils]: {}", name, line);
-    if (level == LogLevel::kError) screen->log(severity, "amct: error: {}", line);
-    else screen->log(severity, "{} - [AMCT]:[Utils]: {}", name, line);
+    if (level == LogLevel::kError)
+      screen->log(severity, "amct: error: {}", line);
+    else
+      screen->log(severity, "{} - [AMCT]:[Utils]: {}", name, line);
   });
   logging = true;
   for (const std::string& complaint : complaints) log_warning("{}", complaint);
 }
 
 void show_error(const std::string& message) {
-  if (logging) log_error("{}", message);
-  else fmt::print(stderr, "amct: error: {}\n", message);
+  if (logging)
+    log_error("{}", message);
+  else
+    fmt::print(stderr, "amct: error: {}\n", message);
 }
 
 bool debugging() { return show_debug; }

@@ -31,21 +31,25 @@ void print_table(const workflow::ModelComparison& comparison, std::size_t most) 
   std::vector<const workflow::TensorComparison*> rows;
   std::size_t not_compared = 0;
   for (const workflow::TensorComparison& tensor : comparison.tensors) {
-    if (tensor.problem.empty()) rows.push_back(&tensor);
-    else ++not_compared;
+    if (tensor.problem.empty())
+      rows.push_back(&tensor);
+    else
+      ++not_compared;
   }
   std::ranges::stable_sort(rows, {}, [](const auto* row) { return row->sums.sqnr_db(); });
   fmt::print("{:>10} {:>10} {:>12}  tensor\n", "SQNR dB", "cosine", "max error");
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i)
-    fmt::print("{:10.2f} {:10.6f} {:12.5g}  {}{}\n", rows[i]->sums.sqnr_db(), rows[i]->sums.cosine(),
-               rows[i]->sums.max_difference, rows[i]->name, rows[i]->is_output ? " (output)" : "");
+    fmt::print("{:10.2f} {:10.6f} {:12.5g}  {}{}\n", rows[i]->sums.sqnr_db(),
+               rows[i]->sums.cosine(), rows[i]->sums.max_difference, rows[i]->name,
+               rows[i]->is_output ? " (output)" : "");
   if (rows.size() > most) fmt::print("... and {} better ones (--most)\n", rows.size() - most);
   for (const auto* row : rows)
     if (row->is_output)
       fmt::print("output '{}': SQNR {:.2f} dB, cosine {:.6f}, max error {:.5g}\n", row->name,
                  row->sums.sqnr_db(), row->sums.cosine(), row->sums.max_difference);
-  fmt::print("{} tensors compared on {} batch(es), {} of other shapes, {} only in the first model\n",
-             rows.size(), comparison.batches, not_compared, comparison.unmatched.size());
+  fmt::print(
+      "{} tensors compared on {} batch(es), {} of other shapes, {} only in the first model\n",
+      rows.size(), comparison.batches, not_compared, comparison.unmatched.size());
 }
 
 void diff(const Options& options) {
@@ -61,7 +65,8 @@ void diff(const Options& options) {
     comparing.progress = [&](std::size_t done, std::size_t total, double) {
       if (!options.settings.quiet) bar.update("diff", done, total);
     };
-    comparison = workflow::compare_models(reference, other, *data, options.settings.batch_num, comparing);
+    comparison =
+        workflow::compare_models(reference, other, *data, options.settings.batch_num, comparing);
   }
   print_table(comparison, options.most);
 }

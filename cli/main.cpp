@@ -29,7 +29,8 @@ int run_action(const Action& action) {
   } catch (const Error& error) {
     return report_error(error.code() == ErrorCode::kUsage ? kBadUsage : kFailed, error.what());
   } catch (const std::bad_alloc&) {
-    return report_error(kFailed, "out of memory; use fewer or smaller batches, or HFMG calibration");
+    return report_error(kFailed,
+                        "out of memory; use fewer or smaller batches, or HFMG calibration");
   } catch (const std::exception& error) {
     return report_error(kFailed, error.what());
   }
@@ -47,7 +48,8 @@ int main(int argc, char** argv) {
   if (as_onnx) {
     add_calibration(app, action);
   } else {
-    CLI::App* onnx = app.add_subcommand("onnx", "Quantize ONNX models (also: the command amct_onnx)");
+    CLI::App* onnx =
+        app.add_subcommand("onnx", "Quantize ONNX models (also: the command amct_onnx)");
     onnx->require_subcommand(1);
     add_calibration(*onnx, action);
     add_check(app, action);
@@ -62,7 +64,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return report_error(kBadUsage, explain(error, app, std::vector<std::string>(argv + 1, argv + argc)));
+    return report_error(kBadUsage,
+                        explain(error, app, std::vector<std::string>(argv + 1, argv + argc)));
   } catch (const Error& error) {
     return report_error(kBadUsage, error.what());
   }

@@ -35,10 +35,10 @@ void ProgressBar::update(const std::string& stage, std::size_t done, std::size_t
   drawn_ = now;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const std::string left =
-      done > 0 && elapsed > 0 ? time_text(elapsed / static_cast<double>(done) *
-                                          static_cast<double>(total - done)) +
-                                    " left"
-                              : "";
+      done > 0 && elapsed > 0
+          ? time_text(elapsed / static_cast<double>(done) * static_cast<double>(total - done)) +
+                " left"
+          : "";
   const std::size_t filled = kBarWidth * done / total;
   fmt::print(stderr, "\r\033[K{} [{}{}] {}/{} batches {}", stage, std::string(filled, '#'),
              std::string(kBarWidth - filled, '.'), done, total, left);

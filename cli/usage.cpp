@@ -62,9 +62,9 @@ void check_empty_values(const std::vector<std::string>& arguments) {
     if (!argument.starts_with("--") || !argument.ends_with("=")) continue;
     const bool value_follows = i + 1 < arguments.size() && !arguments[i + 1].starts_with("-");
     raise(ErrorCode::kUsage, "{} has no value{}", argument,
-          value_follows ? fmt::format("; write {}{} without a space after '='", argument,
-                                      arguments[i + 1])
-                        : "");
+          value_follows
+              ? fmt::format("; write {}{} without a space after '='", argument, arguments[i + 1])
+              : "");
   }
 }
 

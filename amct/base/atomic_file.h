@@ -8,8 +8,9 @@
 namespace amct {
 
 /// One output file that appears whole or not at all: data go to a file without a name in the same
-/// folder, which commit() syncs and puts in place. Without commit(), also when the process is killed,
-/// nothing is left and the previous file stays. Missing parent folders are created. Mode 0640 (upstream_facts 1.10). Throws Error(kIo).
+/// folder, which commit() syncs and puts in place. Without commit(), also when the process is
+/// killed, nothing is left and the previous file stays. Missing parent folders are created. Mode
+/// 0640 (upstream_facts 1.10). Throws Error(kIo).
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

@@ -10,14 +10,14 @@ namespace amct {
 
 /// Whose fault an Error is; the command line turns kUsage into exit code 2 and the rest into 1.
 enum class ErrorCode {
-  kUsage,           // the caller's options or arguments
-  kInvalidModel,    // a model file or graph that breaks its format
-  kInvalidConfig,   // a config or record file
-  kInvalidData,     // calibration or evaluation data
-  kUnsupported,     // valid, but outside what AMCT does
-  kIo,              // reading or writing files
-  kRuntime,         // the inference engine failed
-  kInternal         // a broken promise between our own parts
+  kUsage,          // the caller's options or arguments
+  kInvalidModel,   // a model file or graph that breaks its format
+  kInvalidConfig,  // a config or record file
+  kInvalidData,    // calibration or evaluation data
+  kUnsupported,    // valid, but outside what AMCT does
+  kIo,             // reading or writing files
+  kRuntime,        // the inference engine failed
+  kInternal        // a broken promise between our own parts
 };
 
 /// The caller's or the world's fault. The message names the file, node or field, what was found,

@@ -36,7 +36,8 @@ struct WeightOptions {
   bool operator==(const WeightOptions&) const = default;
 };
 
-/// Scale and signed zero point: q = clip(round_half_even(x / scale) + offset), x' = (q - offset) * scale.
+/// Scale and signed zero point: q = clip(round_half_even(x / scale) + offset), x' = (q - offset) *
+/// scale.
 struct QuantFactor {
   float scale = 1.0F;
   std::int32_t offset = 0;

@@ -39,7 +39,8 @@ class ThreadPool {
 
 /// Calls body(i) for i in [0, count) on the pool and the calling thread; returns when all ended.
 /// Safe only from outside the pool's own tasks.
-void parallel_for(ThreadPool& pool, std::size_t count, const std::function<void(std::size_t)>& body);
+void parallel_for(ThreadPool& pool, std::size_t count,
+                  const std::function<void(std::size_t)>& body);
 
 /// Cores that this process may run on, at least 1.
 int available_cores();

@@ -86,8 +86,8 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     JsonValue* target = &root_;
     if (!stack_.empty()) {
       JsonValue& parent = *stack_.back();
-      target = parent.kind == Kind::kArray ? &parent.items.emplace_back()
-                                           : &parent.members.back().value;
+      target =
+          parent.kind == Kind::kArray ? &parent.items.emplace_back() : &parent.members.back().value;
     }
     *target = std::move(value);
     return target;

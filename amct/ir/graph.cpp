@@ -116,8 +116,8 @@ std::string Graph::unique_name(std::string_view hint) const {
 }
 
 std::string Graph::unique_node_name(std::string_view hint) const {
-  return first_free(hint,
-                    [this](const std::string& candidate) { return find_node(candidate) != nullptr; });
+  return first_free(
+      hint, [this](const std::string& candidate) { return find_node(candidate) != nullptr; });
 }
 
 void Graph::rename(Value* value, std::string new_name) {

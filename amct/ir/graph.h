@@ -84,10 +84,10 @@ struct OpaqueAttribute {
 };
 
 struct Attribute {
-  using Data = std::variant<float, std::int64_t, std::string, std::vector<float>,
-                            std::vector<std::int64_t>, std::vector<std::string>, Tensor,
-                            std::vector<Tensor>, std::unique_ptr<Graph>,
-                            std::vector<std::unique_ptr<Graph>>, OpaqueAttribute>;
+  using Data =
+      std::variant<float, std::int64_t, std::string, std::vector<float>, std::vector<std::int64_t>,
+                   std::vector<std::string>, Tensor, std::vector<Tensor>, std::unique_ptr<Graph>,
+                   std::vector<std::unique_ptr<Graph>>, OpaqueAttribute>;
   std::string name;
   Data data;
   std::string extra;
@@ -108,8 +108,12 @@ class Node {
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
   /// The value, or null when there is no such input or it is absent.
-  Value* input(std::size_t index) const { return index < inputs_.size() ? inputs_[index] : nullptr; }
-  Value* output(std::size_t index = 0) const { return index < outputs_.size() ? outputs_[index] : nullptr; }
+  Value* input(std::size_t index) const {
+    return index < inputs_.size() ? inputs_[index] : nullptr;
+  }
+  Value* output(std::size_t index = 0) const {
+    return index < outputs_.size() ? outputs_[index] : nullptr;
+  }
   /// Replaces (or appends, with absent inputs in between) one input; keeps uses() right.
   void set_input(std::size_t index, Value* value);
   void resize_inputs(std::size_t count);
@@ -205,7 +209,8 @@ class Graph {
   /// there keeps its name and uses and has no producer until the caller adds a node for it.
   Value* detach_output(Node* node, std::size_t index, std::string_view hint);
 
-  /// Removes nodes none of whose outputs is used, and constants that are not used. Returns how many.
+  /// Removes nodes none of whose outputs is used, and constants that are not used. Returns how
+  /// many.
   std::size_t remove_unused();
   /// Stable topological sort; throws Error(kInvalidModel) naming nodes on a cycle.
   void sort();

@@ -19,11 +19,11 @@ const char* to_string(LayerKind kind);
 struct LayerView {
   Node* node = nullptr;
   LayerKind kind{};
-  std::size_t activation_index = 0;           // input of node
-  std::optional<std::size_t> weight_index;    // none for AveragePool
-  std::optional<std::size_t> bias_index;      // of node itself; a MatMul's bias Add is not part
+  std::size_t activation_index = 0;         // input of node
+  std::optional<std::size_t> weight_index;  // none for AveragePool
+  std::optional<std::size_t> bias_index;    // of node itself; a MatMul's bias Add is not part
   Value* activation = nullptr;
-  Value* weight = nullptr;                    // may lack constant(): the caller decides
+  Value* weight = nullptr;  // may lack constant(): the caller decides
   Value* bias = nullptr;
   std::int64_t groups = 1;
   /// Axis of the weight that runs over output channels (of one group for ConvTranspose).

@@ -4,11 +4,16 @@ namespace amct::ir {
 
 const char* to_string(LayerKind kind) {
   switch (kind) {
-    case LayerKind::kConv: return "Conv";
-    case LayerKind::kConvTranspose: return "ConvTranspose";
-    case LayerKind::kGemm: return "Gemm";
-    case LayerKind::kMatMul: return "MatMul";
-    case LayerKind::kAveragePool: return "AveragePool";
+    case LayerKind::kConv:
+      return "Conv";
+    case LayerKind::kConvTranspose:
+      return "ConvTranspose";
+    case LayerKind::kGemm:
+      return "Gemm";
+    case LayerKind::kMatMul:
+      return "MatMul";
+    case LayerKind::kAveragePool:
+      return "AveragePool";
   }
   return "";
 }

@@ -86,10 +86,12 @@ std::int64_t element_count(std::span<const std::int64_t> dims) {
   for (const std::int64_t dim : dims) {
     if (dim < 0)
       raise(ErrorCode::kInvalidModel, "tensor has the dimension {}; expected 0 or more", dim);
-    if (dim == 0) zero = true;
+    if (dim == 0)
+      zero = true;
     else if (count > kMaxElements / dim)
       raise(ErrorCode::kInvalidModel, "tensor dimensions are too large (more than 2^55 elements)");
-    else count *= dim;
+    else
+      count *= dim;
   }
   return zero ? 0 : count;
 }
@@ -99,8 +101,9 @@ Tensor::Tensor(DataType type, std::vector<std::int64_t> dims, std::shared_ptr<co
     : type_(type), dims_(std::move(dims)), owner_(std::move(owner)), bytes_(bytes) {
   const std::uint64_t expected = byte_count(type_, element_count(dims_));
   if (type_ != DataType::kString && bytes_.size() != expected)
-    raise(ErrorCode::kInvalidModel, "tensor of type {} has {} bytes of data; its dimensions need {}",
-          to_string(type_), bytes_.size(), expected);
+    raise(ErrorCode::kInvalidModel,
+          "tensor of type {} has {} bytes of data; its dimensions need {}", to_string(type_),
+          bytes_.size(), expected);
 }
 
 Tensor Tensor::of_strings(std::vector<std::int64_t> dims, std::vector<std::string> values) {
@@ -150,7 +153,8 @@ float half_to_float(std::uint16_t bits) {
   const std::uint32_t exponent = (bits >> 10) & 0x1FU;
   const std::uint32_t mantissa = bits & 0x3FFU;
   if (exponent == 0) {
-    const float value = std::bit_cast<float>(0x38800000U) * (static_cast<float>(mantissa) / 1024.0F);
+    const float value =
+        std::bit_cast<float>(0x38800000U) * (static_cast<float>(mantissa) / 1024.0F);
     return sign != 0 ? -value : value;
   }
   const std::uint32_t wide = exponent == 0x1FU ? 0xFFU : exponent + 112U;
@@ -209,15 +213,23 @@ std::vector<std::int64_t> widen(const Tensor& tensor) {
 
 std::vector<std::int64_t> to_int64(const Tensor& tensor) {
   switch (tensor.type()) {
-    case DataType::kInt64: return widen<std::int64_t>(tensor);
-    case DataType::kInt32: return widen<std::int32_t>(tensor);
-    case DataType::kInt16: return widen<std::int16_t>(tensor);
-    case DataType::kInt8: return widen<std::int8_t>(tensor);
-    case DataType::kUInt64: return widen<std::uint64_t>(tensor);
-    case DataType::kUInt32: return widen<std::uint32_t>(tensor);
-    case DataType::kUInt16: return widen<std::uint16_t>(tensor);
+    case DataType::kInt64:
+      return widen<std::int64_t>(tensor);
+    case DataType::kInt32:
+      return widen<std::int32_t>(tensor);
+    case DataType::kInt16:
+      return widen<std::int16_t>(tensor);
+    case DataType::kInt8:
+      return widen<std::int8_t>(tensor);
+    case DataType::kUInt64:
+      return widen<std::uint64_t>(tensor);
+    case DataType::kUInt32:
+      return widen<std::uint32_t>(tensor);
+    case DataType::kUInt16:
+      return widen<std::uint16_t>(tensor);
     case DataType::kUInt8:
-    case DataType::kBool: return widen<std::uint8_t>(tensor);
+    case DataType::kBool:
+      return widen<std::uint8_t>(tensor);
     default:
       raise(ErrorCode::kUnsupported, "a tensor of type {} cannot be read as integers",
             to_string(tensor.type()));

@@ -30,7 +30,8 @@ std::optional<DataType> parse_data_type(std::string_view name);
 int bit_width(DataType type);
 
 /// Compile-time element type -> DataType (float, double, integers, bool).
-template <typename T> constexpr DataType data_type_of();
+template <typename T>
+constexpr DataType data_type_of();
 
 /// Number of elements, 1 for a scalar. Throws Error(kInvalidModel) on negative dims or overflow.
 std::int64_t element_count(std::span<const std::int64_t> dims);
@@ -48,7 +49,9 @@ class Tensor {
   template <typename T>
   static Tensor of(std::vector<std::int64_t> dims, std::span<const T> values);
   template <typename T>
-  static Tensor scalar(T value) { return of<T>({}, std::span<const T>(&value, 1)); }
+  static Tensor scalar(T value) {
+    return of<T>({}, std::span<const T>(&value, 1));
+  }
   static Tensor of_strings(std::vector<std::int64_t> dims, std::vector<std::string> values);
   /// New zero-filled tensor; fill it through mutable_values() before it is shared.
   static Tensor zeros(DataType type, std::vector<std::int64_t> dims);
@@ -62,9 +65,11 @@ class Tensor {
   const std::vector<std::string>& strings() const;
 
   /// Elements as T; T must be the C++ type of type() (asserted).
-  template <typename T> std::span<const T> values() const;
+  template <typename T>
+  std::span<const T> values() const;
   /// Writable elements. Copies the buffer first when this tensor does not own it alone.
-  template <typename T> std::span<T> mutable_values();
+  template <typename T>
+  std::span<T> mutable_values();
 
   /// The same buffer under other dims of equal element count (asserted).
   Tensor reshaped(std::vector<std::int64_t> dims) const;
@@ -91,17 +96,50 @@ float half_to_float(std::uint16_t bits);
 /// Round half to even; overflow becomes infinity.
 std::uint16_t float_to_half(float value);
 
-template <> constexpr DataType data_type_of<float>() { return DataType::kFloat; }
-template <> constexpr DataType data_type_of<double>() { return DataType::kDouble; }
-template <> constexpr DataType data_type_of<std::uint8_t>() { return DataType::kUInt8; }
-template <> constexpr DataType data_type_of<std::int8_t>() { return DataType::kInt8; }
-template <> constexpr DataType data_type_of<std::uint16_t>() { return DataType::kUInt16; }
-template <> constexpr DataType data_type_of<std::int16_t>() { return DataType::kInt16; }
-template <> constexpr DataType data_type_of<std::uint32_t>() { return DataType::kUInt32; }
-template <> constexpr DataType data_type_of<std::int32_t>() { return DataType::kInt32; }
-template <> constexpr DataType data_type_of<std::uint64_t>() { return DataType::kUInt64; }
-template <> constexpr DataType data_type_of<std::int64_t>() { return DataType::kInt64; }
-template <> constexpr DataType data_type_of<bool>() { return DataType::kBool; }
+template <>
+constexpr DataType data_type_of<float>() {
+  return DataType::kFloat;
+}
+template <>
+constexpr DataType data_type_of<double>() {
+  return DataType::kDouble;
+}
+template <>
+constexpr DataType data_type_of<std::uint8_t>() {
+  return DataType::kUInt8;
+}
+template <>
+constexpr DataType data_type_of<std::int8_t>() {
+  return DataType::kInt8;
+}
+template <>
+constexpr DataType data_type_of<std::uint16_t>() {
+  return DataType::kUInt16;
+}
+template <>
+constexpr DataType data_type_of<std::int16_t>() {
+  return DataType::kInt16;
+}
+template <>
+constexpr DataType data_type_of<std::uint32_t>() {
+  return DataType::kUInt32;
+}
+template <>
+constexpr DataType data_type_of<std::int32_t>() {
+  return DataType::kInt32;
+}
+template <>
+constexpr DataType data_type_of<std::uint64_t>() {
+  return DataType::kUInt64;
+}
+template <>
+constexpr DataType data_type_of<std::int64_t>() {
+  return DataType::kInt64;
+}
+template <>
+constexpr DataType data_type_of<bool>() {
+  return DataType::kBool;
+}
 
 template <typename T>
 Tensor Tensor::of(std::vector<std::int64_t> dims, std::span<const T> values) {

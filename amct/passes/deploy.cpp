@@ -46,15 +46,17 @@ void insert_ascend_dequant(Graph& graph, const LayerPlan& plan, Node* tail) {
   node->set_attribute("dtype", std::int64_t{0});
 }
 
-void rewrite(Graph& graph, const LayerPlan& plan, QuantizerCache& quantizers) {
+void rewrite(Graph& graph, const LayerPlan& plan, QuantizerCache& quantizers,
+             ConstantCache& weights) {
   const LayerSlots slots = find_slots(graph, plan);
   Node* node = slots.view.node;
   node->set_input(slots.view.activation_index, quantizers.get(slots.view.activation, plan, node));
   if (plan.weight) {
     const bool turned = plan.kind == ir::LayerKind::kGemm && node->attribute_int("transB", 0) != 0;
-    replace_input(*node, *slots.view.weight_index,
-                  graph.add_constant(plan.layer + ".weight",
-                                     turned ? transposed(*plan.weight) : *plan.weight));
+    replace_input(
+        *node, *slots.view.weight_index,
+        weights.get(graph, slots.view.weight, turned ? transposed(*plan.weight) : *plan.weight,
+                    plan.layer + ".weight"));
     if (turned) node->remove_attribute("transB");
   }
   if (plan.bias) {
@@ -74,7 +76,8 @@ void insert_deploy(ir::Model& model, const QuantPlan& plan) {
   QuantizerCache quantizers([&graph](Value* activation, const LayerPlan& layer, Node* before) {
     return insert_ascend_quant(graph, activation, layer, before);
   });
-  for (const LayerPlan& layer : plan.layers) rewrite(graph, layer, quantizers);
+  ConstantCache weights;
+  for (const LayerPlan& layer : plan.layers) rewrite(graph, layer, quantizers, weights);
   graph.remove_unused();
   allow_plain_initializers(model);
 }

@@ -38,13 +38,18 @@ class FakeQuantizer {
     node->set_input(slots.view.activation_index, integers);
     if (plan.weight)
       replace_input(*node, *slots.view.weight_index,
-                    as_float(plan.layer + ".weight", *plan.weight, node));
+                    as_float(plan.layer + ".weight",
+                             weights_.get(graph_, slots.view.weight, *plan.weight,
+                                          plan.layer + ".weight.quantized"),
+                             node));
     const bool exact_bias = !plan.bias || plan.activation_bits == 16 || fits_float(*plan.bias);
     if (exact_bias && plan.bias) {
       const Value* old = slots.bias_node->input(slots.bias_index);
       const ir::Tensor bias = plan.bias->reshaped(old->constant()->dims());
-      replace_input(*slots.bias_node, slots.bias_index,
-                    as_float(plan.layer + ".bias", bias, slots.bias_node));
+      replace_input(
+          *slots.bias_node, slots.bias_index,
+          as_float(plan.layer + ".bias", graph_.add_constant(plan.layer + ".bias.quantized", bias),
+                   slots.bias_node));
     } else if (plan.bias) {
       clear_bias(plan, slots);
     }
@@ -62,9 +67,10 @@ class FakeQuantizer {
   /// The layer adds zeros; the real bias is added behind it in int32.
   void clear_bias(const LayerPlan& plan, const LayerSlots& slots) {
     const Value* old = slots.bias_node->input(slots.bias_index);
-    replace_input(*slots.bias_node, slots.bias_index,
-                  graph_.add_constant(plan.layer + ".no_bias",
-                                      ir::Tensor::zeros(DataType::kFloat, old->constant()->dims())));
+    replace_input(
+        *slots.bias_node, slots.bias_index,
+        graph_.add_constant(plan.layer + ".no_bias",
+                            ir::Tensor::zeros(DataType::kFloat, old->constant()->dims())));
   }
 
   /// round_half_even(x * (1 / scale)) clipped to the grid, minus the offset: integers in float32.
@@ -94,8 +100,7 @@ class FakeQuantizer {
                                      static_cast<std::int16_t>(plan.activation.offset))
                         : add_scalar(graph_, name + ".offset",
                                      static_cast<std::int8_t>(plan.activation.offset));
-    Node* quantized =
-        add_named(graph_, "QuantizeLinear", {scaled, one, offset}, name, before);
+    Node* quantized = add_named(graph_, "QuantizeLinear", {scaled, one, offset}, name, before);
     return add_named(graph_, "DequantizeLinear", {quantized->output(), one, offset},
                      name + ".integers", before)
         ->output();
@@ -117,9 +122,8 @@ class FakeQuantizer {
     return node->output();
   }
 
-  Value* as_float(const std::string& name, const ir::Tensor& integers, Node* before) {
-    Value* constant = graph_.add_constant(name + ".quantized", integers);
-    return cast(constant, DataType::kFloat, name, before)->output();
+  Value* as_float(const std::string& name, Value* integers, Node* before) {
+    return cast(integers, DataType::kFloat, name, before)->output();
   }
 
   Node* cast(Value* input, DataType type, const std::string& name, Node* before) {
@@ -166,6 +170,7 @@ class FakeQuantizer {
   Graph& graph_;
   std::int64_t opset_;
   QuantizerCache quantizers_;
+  ConstantCache weights_;
 };
 
 }  // namespace

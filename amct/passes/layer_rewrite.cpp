@@ -16,6 +16,15 @@ ir::Value* QuantizerCache::get(ir::Value* activation, const LayerPlan& plan, ir:
   return quantized;
 }
 
+ir::Value* ConstantCache::get(ir::Graph& graph, const ir::Value* original,
+                              const ir::Tensor& integers, std::string_view hint) {
+  std::vector<ir::Value*>& candidates = made_[original->name()];
+  for (ir::Value* candidate : candidates)
+    if (*candidate->constant() == integers) return candidate;
+  candidates.push_back(graph.add_constant(hint, integers));
+  return candidates.back();
+}
+
 LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan) {
   ir::Node* node = graph.find_node(plan.layer);
   std::optional<ir::LayerView> view;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "amct/ir/graph.h"
 #include "amct/passes/quant_plan.h"
@@ -24,6 +25,17 @@ class QuantizerCache {
  private:
   Make make_;
   std::map<std::tuple<ir::Value*, float, std::int32_t, int>, ir::Value*> made_;
+};
+
+/// Makes one constant of equal integers that replace the same original constant: layers that share
+/// a weight go on sharing it when their scales allow it.
+class ConstantCache {
+ public:
+  ir::Value* get(ir::Graph& graph, const ir::Value* original, const ir::Tensor& integers,
+                 std::string_view hint);
+
+ private:
+  std::map<std::string, std::vector<ir::Value*>> made_;  // by the original's name
 };
 
 /// The parts of a layer that a rewrite replaces.

@@ -58,7 +58,8 @@ struct QuantPlan {
   std::vector<SkippedLayer> skipped;
 };
 
-/// float32(scale_d * scale_w) per weight scale: the factor from the int32 accumulator to the output.
+/// float32(scale_d * scale_w) per weight scale: the factor from the int32 accumulator to the
+/// output.
 std::vector<float> dequant_scales(const LayerPlan& plan);
 
 }  // namespace amct::passes

@@ -21,12 +21,23 @@ std::string escaped(std::string_view text) {
   result.reserve(text.size());
   for (const char byte : text) {
     switch (byte) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      case '\'': result += "&#39;"; break;
-      default: result += static_cast<unsigned char>(byte) < 0x20U ? '?' : byte;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += static_cast<unsigned char>(byte) < 0x20U ? '?' : byte;
     }
   }
   return result;
@@ -92,8 +103,9 @@ std::string details_of(const LayerReport& layer, bool with_plots) {
                         layer.per_channel ? "channel" : "tensor", layer.weight_scale_min,
                         layer.weight_scale_max);
   if (!layer.raised_channels.empty())
-    text += fmt::format("<br>the weight scale of {} channel(s) was raised so that the bias fits int32",
-                        layer.raised_channels.size());
+    text +=
+        fmt::format("<br>the weight scale of {} channel(s) was raised so that the bias fits int32",
+                    layer.raised_channels.size());
   text += "<br>padding pads with the integer of zero, offset_d</p>";
   if (with_plots) {
     text += plot(layer.activation_histogram, layer.clip_min, layer.clip_max, "activations");
@@ -133,10 +145,10 @@ std::string summary_of(const RunReport& report) {
   entry("size", fmt::format("float {}, deploy {}, fake_quant {}", bytes_text(report.float_bytes),
                             bytes_text(report.deploy_bytes), bytes_text(report.fake_quant_bytes)));
   const StageSeconds& s = report.seconds;
-  entry("time", fmt::format("{:.2f} s: prepare {:.2f}, calibrate {:.2f}, quantize {:.2f}, compare "
-                            "{:.2f}, save {:.2f}",
-                            total_seconds(report), s.prepare, s.calibrate, s.quantize, s.compare,
-                            s.save));
+  entry("time",
+        fmt::format("{:.2f} s: prepare {:.2f}, calibrate {:.2f}, quantize {:.2f}, compare "
+                    "{:.2f}, save {:.2f}",
+                    total_seconds(report), s.prepare, s.calibrate, s.quantize, s.compare, s.save));
   entry("peak memory", bytes_text(report.peak_memory_bytes));
   entry("calibration", fmt::format("{} batches{}{}", report.calibration_batches,
                                    report.algorithm_summary.empty() ? "" : ", ",

@@ -68,7 +68,8 @@ struct StageSeconds {
   double compare = 0.0;
 };
 
-/// Everything that a run tells its user; the workflow fills it, render_table and render_html show it.
+/// Everything that a run tells its user; the workflow fills it, render_table and render_html show
+/// it.
 struct RunReport {
   std::string model;
   std::string prefix;  // save_path

@@ -16,7 +16,9 @@ constexpr int kNarrowest = 40;
 class Table {
  public:
   Table(const RunReport& report, int width, bool color)
-      : report_(report), width_(static_cast<std::size_t>(std::max(width, kNarrowest))), color_(color) {}
+      : report_(report),
+        width_(static_cast<std::size_t>(std::max(width, kNarrowest))),
+        color_(color) {}
 
   std::string render() {
     const std::size_t quantized = count_quantized(report_);
@@ -50,8 +52,8 @@ class Table {
                        100.0 * static_cast<double>(report_.deploy_bytes) /
                            static_cast<double>(std::max<std::uint64_t>(report_.float_bytes, 1))));
     line(fmt::format("time: {:.2f} s ({} batches, calibration {:.2f} s), peak memory {}",
-                     total_seconds(report_), report_.calibration_batches,
-                     report_.seconds.calibrate, bytes_text(report_.peak_memory_bytes)));
+                     total_seconds(report_), report_.calibration_batches, report_.seconds.calibrate,
+                     bytes_text(report_.peak_memory_bytes)));
     const std::vector<const LayerReport*> layers = worst_first(report_);
     if (layers.empty() || !layers.front()->sqnr_db) return;
     line("");

@@ -151,8 +151,8 @@ LoadedModel load_and_prepare(const CalibrationOptions& options,
   passes::PassManager().run(model.original, naming);
   model.prepared = model.original.clone();
   passes::PassManager().run(
-      model.prepared, passes::make_prepare_pipeline(
-                          {simple.do_fusion.value_or(true), simple.skip_fusion_layers}));
+      model.prepared,
+      passes::make_prepare_pipeline({simple.do_fusion.value_or(true), simple.skip_fusion_layers}));
   return model;
 }
 
@@ -237,16 +237,16 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
                                   request.skipped, statistics_of_layer);
   report.seconds.quantize = clock.lap();
   if (options.compare)
-    compare_layers(report, model.prepared, quantized, *data,
-                   std::min(batch_num, kComparedBatches), executor, progress);
+    compare_layers(report, model.prepared, quantized, *data, std::min(batch_num, kComparedBatches),
+                   executor, progress);
   report.seconds.compare = clock.lap();
 
   ResultFiles files(options.save_path);
   const std::string record = config::write_record(make_record(quantized.plan));
   report.fake_quant_bytes = files.add_model(quantized.fake_quant, "_fake_quant_model.onnx");
   report.deploy_bytes = files.add_model(quantized.deploy, "_deploy_model.onnx");
-  files.add_text(files.path("_quant.json"),
-                 report::write_quant_json(map_nodes(model.original, quantized.deploy, quantized.plan)));
+  files.add_text(files.path("_quant.json"), report::write_quant_json(map_nodes(
+                                                model.original, quantized.deploy, quantized.plan)));
   files.add_text(files.path("_record.txt"), record);
   if (options.keep_temporary) keep_intermediate_results(options, model, request, record);
   report.seconds.save = clock.lap();

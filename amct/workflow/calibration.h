@@ -41,8 +41,8 @@ struct CalibrationOptions {
 };
 
 /// Called on the calling thread: `stage` is "calibrate" or "compare", `done` of `total` batches.
-using ProgressCallback = std::function<void(const std::string& stage, std::size_t done,
-                                            std::size_t total)>;
+using ProgressCallback =
+    std::function<void(const std::string& stage, std::size_t done, std::size_t total)>;
 
 /// Quantizes an ONNX model: writes <save_path>_fake_quant_model.onnx, _deploy_model.onnx,
 /// _quant.json, _record.txt and the report; all of them appear or none. Throws Error.

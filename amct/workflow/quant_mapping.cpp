@@ -47,8 +47,11 @@ report::QuantMapping map_nodes(const ir::Model& original, const ir::Model& deplo
   for (const passes::LayerPlan& layer : plan.layers) {
     const ir::Node* node = deploy.graph->find_node(layer.layer);
     const ir::Node* quant = node->input(0)->producer();
-    mapping.layers.push_back({layer.layer, node->op_type, {quant->name, layer.layer + ".dequant"},
-                              layer.activation.scale, layer.activation.offset,
+    mapping.layers.push_back({layer.layer,
+                              node->op_type,
+                              {quant->name, layer.layer + ".dequant"},
+                              layer.activation.scale,
+                              layer.activation.offset,
                               layer.activation_bits == 16 ? "INT16" : "INT8",
                               layer.weight ? "INT8" : ""});
   }

@@ -73,7 +73,8 @@ void apply_statistics(QuantRequest& request, const CollectedStatistics& statisti
     }
     const auto candidate =
         std::ranges::find(request.candidates, layer.layer, &passes::Candidate::layer);
-    std::string reason = fmt::format("its input '{}': {}", request.tensors[i].name, result.reason());
+    std::string reason =
+        fmt::format("its input '{}': {}", request.tensors[i].name, result.reason());
     log_warning("layer '{}' stays in float: {}", layer.layer, reason);
     request.skipped.push_back({layer.layer, candidate->op_type, std::move(reason)});
   }

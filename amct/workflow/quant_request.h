@@ -24,10 +24,10 @@ struct QuantRequest {
   std::vector<passes::SkippedLayer> skipped;
 };
 
-/// Applies the simple config to the layers of the prepared model; `original` is the model as the user
-/// knows it, before fusion. Throws Error(kInvalidConfig) for
-/// names that the model does not have and options that a layer cannot take, and Error(kUnsupported)
-/// for features that this version lacks.
+/// Applies the simple config to the layers of the prepared model; `original` is the model as the
+/// user knows it, before fusion. Throws Error(kInvalidConfig) for names that the model does not
+/// have and options that a layer cannot take, and Error(kUnsupported) for features that this
+/// version lacks.
 QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
                           const config::SimpleConfig& simple);
 

@@ -46,8 +46,8 @@ void check_writable(const std::string& save_path) {
 
 std::filesystem::path make_temporary_folder(const std::string& save_path) {
   std::random_device random;
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now());
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   const std::filesystem::path folder =
       std::filesystem::path(save_path).parent_path() /
       fmt::format("{:08x}_{:%Y%m%d%H%M%S}", random(), fmt::gmtime(now));

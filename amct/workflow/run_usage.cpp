@@ -1,15 +1,30 @@
 #include "amct/workflow/run_usage.h"
 
-#include <sys/resource.h>
+#include <fstream>
+#include <string>
 
 namespace amct::workflow {
+namespace {
+
+/// The kernel's mark of this program's own memory; getrusage would count what the parent process
+/// had in memory when it started this one.
+std::uint64_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmHWM:") continue;
+    std::uint64_t kilobytes = 0;
+    status >> kilobytes;
+    return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
 
 RunUsage UsageMeter::read() const {
   RunUsage usage;
   usage.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  struct rusage resources{};
-  if (::getrusage(RUSAGE_SELF, &resources) == 0)
-    usage.peak_bytes = static_cast<std::uint64_t>(resources.ru_maxrss) * 1024;
+  usage.peak_bytes = peak_resident_bytes();
   return usage;
 }
 

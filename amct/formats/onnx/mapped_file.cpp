@@ -27,7 +27,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     int descriptor;
     ~Closer() { ::close(descriptor); }
   } closer{descriptor};
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) raise_unreadable(path, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) raise_unreadable(path, "it is a folder, expected a file");
   if (!S_ISREG(status.st_mode)) raise_unreadable(path, "it is not a regular file");

@@ -22,7 +22,8 @@ struct OrtLibrary {
 const OrtLibrary& ort_library(const std::filesystem::path& wanted);
 
 /// Shared libraries of ONNX Runtime in the active Python environment, best first: VIRTUAL_ENV,
-/// CONDA_PREFIX, a folder .venv here or above, then the installation of the `python3` that PATH finds. Nothing is executed.
+/// CONDA_PREFIX, a folder .venv here or above, then the installation of the `python3` that PATH
+/// finds. Nothing is executed.
 std::vector<std::filesystem::path> python_libraries();
 
 }  // namespace amct::runtime

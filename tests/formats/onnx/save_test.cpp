@@ -94,7 +94,9 @@ TEST(Save, LeavesThePreviousFileUntilCommitted) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "m.onnx";
   write_file(path, "before");
-  { const auto staged = stage(parse(relu_model()), path); }
+  {
+    const auto staged = stage(parse(relu_model()), path);
+  }
   EXPECT_EQ(read_file(path), "before");
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"m.onnx"});
 }
