@@ -21,6 +21,7 @@
 #include "amct/passes/passes.h"
 #include "amct/passes/pipelines.h"
 #include "amct/passes/quantize_weights.h"
+#include "amct/passes/raise_opset.h"
 #include "amct/report/html.h"
 #include "amct/report/quant_json.h"
 #include "amct/runtime/data_source.h"
@@ -105,8 +106,11 @@ void refuse_nothing_to_quantize(const std::vector<passes::SkippedLayer>& skipped
         text.empty() ? "it has no Conv, ConvTranspose, Gemm, MatMul or AveragePool" : text);
 }
 
+/// Operator sets in which the NPU's compiler knows AscendQuant (upstream_facts 1.1).
+constexpr std::int64_t kOldestDeployOpset = 8;
+constexpr std::int64_t kNewestDeployOpset = 22;
+
 void warn_about_deploy(const ir::Model& model) {
-  constexpr std::int64_t kNewestDeployOpset = 22;
   if (model.opset() > kNewestDeployOpset)
     log_warning("the model has opset {}; the NPU's compiler reads up to opset {}", model.opset(),
                 kNewestDeployOpset);
@@ -132,6 +136,9 @@ QuantizedModels quantize(const ir::Model& prepared, const QuantRequest& request)
   result.fake_quant = prepared.clone();
   passes::insert_fake_quant(result.fake_quant, result.plan);
   result.deploy = prepared.clone();
+  for (const std::string& problem : passes::raise_opset(result.deploy, kOldestDeployOpset))
+    log_warning("the deploy model keeps opset {}, which the NPU's compiler does not read: {}",
+                result.deploy.opset(), problem);
   passes::insert_deploy(result.deploy, result.plan);
   warn_about_deploy(result.deploy);
   return result;

@@ -390,6 +390,27 @@ def test_o25_integer_input_beside_a_float_one(tmp_path):
     assert_close(model, result, {"i": data["i"][0], "x": data["x"][0]})
 
 
+def test_o4_deploy_models_of_opset_7_become_opset_8(tmp_path):
+    model = conv_model(rng().normal(size=(4, 3, 3, 3)).astype(F32), opset=7)
+    model.ir_version = 4
+    result = calibrate(tmp_path, model, {"x": batches((1, 3, 8, 8))})
+    assert onnx.load(str(result.deploy)).opset_import[0].version == 8
+    assert amct("check", result.deploy, cwd=tmp_path).code == 0
+
+
+def test_p6_dynamically_quantized_models_are_refused_with_the_way_out(tmp_path):
+    weight = rng().integers(-128, 127, (4, 3, 3, 3)).astype(np.int8)
+    model = make_model(
+        [helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+         helper.make_node("ConvInteger", ["q", "w", "z"], ["c"]),
+         helper.make_node("Cast", ["c"], ["cf"], to=TensorProto.FLOAT),
+         helper.make_node("Mul", ["cf", "s"], ["y"])],
+        {"x": ([1, 3, 8, 8], F32)}, {"y": ([1, 4, 6, 6], F32)}, {"w": weight})
+    result = calibrate(tmp_path, model, {"x": batches((1, 3, 8, 8))}, expect=1)
+    assert len(result.run.errors) == 1 and "already quantized" in result.run.errors[0]
+    assert "float model" in result.run.errors[0]
+
+
 def test_dry_run_writes_nothing(tmp_path):
     model = tmp_path / "m.onnx"
     onnx.save(conv_model(rng().normal(size=(4, 3, 3, 3)).astype(F32)), model)
