@@ -13,7 +13,7 @@ check_file() {
   local key
   key=$(echo "$2" | cat - "$1" | sha256sum | cut -d' ' -f1)
   [ -e "build/tidy/checked/$key" ] && return
-  .venv/bin/clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/tidy --warnings-as-errors='*' "$1" 2>/dev/null && touch "build/tidy/checked/$key"
+  .venv/bin/clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations -p build/tidy --warnings-as-errors='*' "$1" 2>/dev/null && touch "build/tidy/checked/$key"
 }
 export -f check_file
 git ls-files 'amct/*.cpp' 'cli/*.cpp' | xargs -P 2 -I{} bash -c 'check_file "$1" "$2"' _ {} "$headers"

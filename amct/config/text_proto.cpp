@@ -66,7 +66,7 @@ void check_strings(const Message& message, const std::string& path, Violations* 
     for (int i = 0; i < count; ++i) {
       const std::string name =
           field->is_repeated() ? fmt::format("{}[{}]", field->name(), i) : field->name();
-      const std::string where = path.empty() ? name : path + "." + name;
+      const std::string where = path.empty() ? name : fmt::format("{}.{}", path, name);
       if (field->type() == FieldDescriptor::TYPE_MESSAGE) {
         check_strings(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
                                            : reflection.GetMessage(message, field),

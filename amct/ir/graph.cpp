@@ -99,7 +99,7 @@ bool used_inside(const Graph& graph, std::string_view name) {
 
 template <typename Taken>
 std::string first_free(std::string_view hint, const Taken& taken) {
-  const std::string base(hint.empty() ? "value" : hint);
+  std::string base(hint.empty() ? "value" : hint);
   if (!taken(base)) return base;
   for (std::size_t i = 1;; ++i) {
     std::string candidate = fmt::format("{}_{}", base, i);
@@ -132,8 +132,8 @@ void Graph::rename(Value* value, std::string new_name) {
   values_.insert(std::move(entry));
 }
 
-Node* Graph::add_node(std::string op_type, std::vector<Value*> inputs, std::vector<Value*> outputs,
-                      Node* before) {
+Node* Graph::add_node(std::string op_type, const std::vector<Value*>& inputs,
+                      const std::vector<Value*>& outputs, Node* before) {
   auto owned = std::make_unique<Node>();
   Node* node = owned.get();
   node->op_type = std::move(op_type);
@@ -150,11 +150,11 @@ Node* Graph::add_node(std::string op_type, std::vector<Value*> inputs, std::vect
   return node;
 }
 
-Node* Graph::insert_node(std::string op_type, std::vector<Value*> inputs, std::string_view hint,
+Node* Graph::insert_node(std::string op_type, const std::vector<Value*>& inputs, std::string_view hint,
                          Node* before, std::size_t output_count) {
   std::vector<Value*> outputs;
   for (std::size_t i = 0; i < output_count; ++i) outputs.push_back(add_value(unique_name(hint)));
-  return add_node(std::move(op_type), std::move(inputs), std::move(outputs), before);
+  return add_node(std::move(op_type), inputs, outputs, before);
 }
 
 void Graph::remove_node(Node* node) {
@@ -367,7 +367,7 @@ std::unique_ptr<Graph> Graph::clone_into(std::map<const Value*, Value*>& mapped)
     std::vector<Value*> outputs;
     for (Value* value : node->inputs_) inputs.push_back(value ? twin_of(value) : nullptr);
     for (Value* value : node->outputs_) outputs.push_back(twin_of(value));
-    Node* twin = copy->add_node(node->op_type, std::move(inputs), std::move(outputs));
+    Node* twin = copy->add_node(node->op_type, inputs, outputs);
     twin->domain = node->domain;
     twin->name = node->name;
     twin->extra = node->extra;

@@ -187,10 +187,10 @@ class Graph {
   void rename(Value* value, std::string new_name);
 
   /// Inserts a node before `before` (null: at the end). `outputs` must have no producer yet.
-  Node* add_node(std::string op_type, std::vector<Value*> inputs, std::vector<Value*> outputs,
-                 Node* before = nullptr);
+  Node* add_node(std::string op_type, const std::vector<Value*>& inputs,
+                 const std::vector<Value*>& outputs, Node* before = nullptr);
   /// The same with fresh outputs named after `hint` (made unique).
-  Node* insert_node(std::string op_type, std::vector<Value*> inputs, std::string_view hint,
+  Node* insert_node(std::string op_type, const std::vector<Value*>& inputs, std::string_view hint,
                     Node* before = nullptr, std::size_t output_count = 1);
   /// Removes a node; its outputs lose their producer and must have no uses (asserted) unless a new
   /// producer is given to them afterwards through give_producer.

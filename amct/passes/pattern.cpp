@@ -100,7 +100,7 @@ std::optional<std::vector<double>> per_channel(const ir::Tensor& constant,
                                                std::optional<std::size_t> rank,
                                                std::int64_t channels) {
   if (constant.type() != ir::DataType::kFloat || channels <= 0) return std::nullopt;
-  const std::vector<double> values = to_double(constant);
+  std::vector<double> values = to_double(constant);
   const auto count = static_cast<std::size_t>(channels);
   // Rank 1 broadcasts into everything; more dimensions could raise the rank of the result.
   if (values.size() == 1 && (constant.rank() <= 1 || (rank && constant.rank() <= *rank)))

@@ -180,8 +180,8 @@ void OrtExecutor::create_session(const onnx::Serialized& serialized,
       log_warning("ONNX Runtime {} cannot optimise the model and runs it as it is: {}",
                   library_.version, failure);
       return;
-    } catch (const Ort::Exception&) {
-      // The first failure tells more.
+    } catch (const Ort::Exception& error) {
+      log_debug("without optimisation it fails too: {}", error.what());  // the first tells more
     }
   }
   raise(ErrorCode::kRuntime, "ONNX Runtime {} cannot load the model: {}{}", library_.version,
