@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
 cmake --preset fuzz >build/fuzz.log || { cat build/fuzz.log; exit 1; }
-ninja -C build/fuzz
+ninja -C build/fuzz fuzzers
 
 run_target() {
   local target=$1 name=${1##*/fuzz_}

@@ -150,8 +150,8 @@ Node* Graph::add_node(std::string op_type, const std::vector<Value*>& inputs,
   return node;
 }
 
-Node* Graph::insert_node(std::string op_type, const std::vector<Value*>& inputs, std::string_view hint,
-                         Node* before, std::size_t output_count) {
+Node* Graph::insert_node(std::string op_type, const std::vector<Value*>& inputs,
+                         std::string_view hint, Node* before, std::size_t output_count) {
   std::vector<Value*> outputs;
   for (std::size_t i = 0; i < output_count; ++i) outputs.push_back(add_value(unique_name(hint)));
   return add_node(std::move(op_type), inputs, outputs, before);

@@ -78,16 +78,17 @@ ir::Value* add_vector(ir::Graph& graph, std::string_view hint, const std::vector
   return graph.add_constant(hint, ir::Tensor::of<float>(std::move(dims), values));
 }
 
-ir::Node* add_named(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+ir::Node* add_named(ir::Graph& graph, std::string op_type, const std::vector<ir::Value*>& inputs,
                     std::string_view name, ir::Node* before) {
-  ir::Node* node = graph.insert_node(std::move(op_type), std::move(inputs), name, before);
+  ir::Node* node = graph.insert_node(std::move(op_type), inputs, name, before);
   node->name = graph.unique_node_name(name);
   return node;
 }
 
-ir::Node* add_named_for(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
-                        std::string_view name, ir::Value* output, ir::Node* before) {
-  ir::Node* node = graph.add_node(std::move(op_type), std::move(inputs), {output}, before);
+ir::Node* add_named_for(ir::Graph& graph, std::string op_type,
+                        const std::vector<ir::Value*>& inputs, std::string_view name,
+                        ir::Value* output, ir::Node* before) {
+  ir::Node* node = graph.add_node(std::move(op_type), inputs, {output}, before);
   node->name = graph.unique_node_name(name);
   return node;
 }

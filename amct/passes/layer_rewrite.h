@@ -72,10 +72,11 @@ ir::Value* add_scalar(ir::Graph& graph, std::string_view hint, T value) {
 }
 
 /// Adds a named node before `before` with one fresh output named after the node.
-ir::Node* add_named(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
+ir::Node* add_named(ir::Graph& graph, std::string op_type, const std::vector<ir::Value*>& inputs,
                     std::string_view name, ir::Node* before);
 /// The same, but the node computes `output`, a value that has lost its producer.
-ir::Node* add_named_for(ir::Graph& graph, std::string op_type, std::vector<ir::Value*> inputs,
-                        std::string_view name, ir::Value* output, ir::Node* before);
+ir::Node* add_named_for(ir::Graph& graph, std::string op_type,
+                        const std::vector<ir::Value*>& inputs, std::string_view name,
+                        ir::Value* output, ir::Node* before);
 
 }  // namespace amct::passes
