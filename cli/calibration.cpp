@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include "amct/base/atomic_file.h"
@@ -11,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/progress.h"
 #include "cli/terminal_size.h"
+#include "cli/usage.h"
 
 namespace amct::cli {
 namespace {
@@ -104,14 +107,14 @@ void add_calibration(CLI::App& parent, Action& action) {
   CLI::Option* batches =
       app->add_option("--batch_num,--batch-num", to.batch_num,
                       "Batches to calibrate with (default 1); excludes --calibration_config")
-          ->check(CLI::PositiveNumber);
+          ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()));
   app->add_option("--calibration_config,--calibration-config", to.calibration_config,
                   "Simple config file; excludes --batch_num")
       ->excludes(batches);
   app->add_flag("--dry-run", to.dry_run,
                 "Show which layers would be quantized and why not; run nothing");
   app->add_option("--threads", to.threads, "Threads (default: all cores)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, std::numeric_limits<int>::max()));
   app->add_option("--report", to.report, "HTML report (default <save_path>_report.html)");
   app->add_flag("--no-compare", options->skip_compare,
                 "Do not run the quantized model for the report's SQNR and cosine");

@@ -1,7 +1,10 @@
 #include "cli/data_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "cli/usage.h"
 
 namespace amct::cli {
 
@@ -14,9 +17,9 @@ void add_data_options(CLI::App& app, DataSettings& settings) {
   app.add_option("--data_types,--data-types", settings.data.data_types,
                  "Data types, one for all inputs or one each (default: the model's)");
   app.add_option("--batch_num,--batch-num", settings.batch_num, "Batches to run; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, std::numeric_limits<std::uint32_t>::max()));
   app.add_option("--threads", settings.executor.threads, "Threads (default: all cores)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, std::numeric_limits<int>::max()));
   app.add_option("--onnxruntime", settings.executor.library,
                  "ONNX Runtime library or its folder (default: searched)");
   app.add_option("--custom_op_library,--custom-op-library", settings.executor.custom_op_libraries,
@@ -27,8 +30,7 @@ void add_data_options(CLI::App& app, DataSettings& settings) {
 
 std::unique_ptr<runtime::DataSource> open_source(const DataSettings& settings,
                                                  const ir::Model& model) {
-  return runtime::open_data(settings.data, runtime::model_inputs(model),
-                            std::max<std::size_t>(settings.batch_num, 1));
+  return runtime::open_data(settings.data, runtime::model_inputs(model), settings.batch_num);
 }
 
 }  // namespace amct::cli

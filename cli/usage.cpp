@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "amct/base/error.h"
@@ -49,6 +50,14 @@ std::string full_name(const CLI::App& app) {
                                      : app.get_name();
 }
 
+/// The word where a subcommand of `inner` should stand, when it is none; else empty.
+std::string unknown_command(const CLI::App& inner, const std::vector<std::string>& arguments) {
+  if (inner.get_subcommands([](const CLI::App*) { return true; }).empty()) return {};
+  std::size_t depth = 0;
+  for (const CLI::App* app = &inner; app->get_parent() != nullptr; app = app->get_parent()) ++depth;
+  return depth < arguments.size() && !arguments[depth].starts_with("-") ? arguments[depth] : "";
+}
+
 }  // namespace
 
 void use_documented_help(CLI::App& app) {
@@ -68,6 +77,18 @@ void check_empty_values(const std::vector<std::string>& arguments) {
   }
 }
 
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) -> std::string {
+        std::uint64_t number = 0;
+        const char* const stop = text.data() + text.size();
+        const auto [end, failure] = std::from_chars(text.data(), stop, number);
+        if (failure == std::errc() && end == stop && number >= least && number <= most) return {};
+        return fmt::format("found '{}', expected a whole number from {} to {}", text, least, most);
+      },
+      least > 0 ? "POSITIVE" : "NONNEGATIVE");
+}
+
 std::string explain(const CLI::ParseError& error, const CLI::App& app,
                     const std::vector<std::string>& arguments) {
   const CLI::App& inner = called(app);
@@ -84,6 +105,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
       break;
     }
   }
+  const std::string command = unknown_command(inner, arguments);
+  if (!command.empty()) message = fmt::format("unknown command '{}'", command);
   return fmt::format("{} (see {} --help)", message, full_name(inner));
 }
 

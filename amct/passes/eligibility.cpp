@@ -29,6 +29,13 @@ std::string activation_reason(const LayerView& view, bool mixed) {
              "quantize it";
     return "its input is a constant";
   }
+  const Node* producer = input->producer();
+  if (producer != nullptr &&
+      (producer->op_type == "DequantizeLinear" || producer->op_type == "AscendQuant"))
+    return fmt::format(
+        "its input is already quantized ({}); quantize the float model that this one was made "
+        "from",
+        producer->op_type == "AscendQuant" ? "AscendQuant" : "QuantizeLinear/DequantizeLinear");
   const DataType type = input->type.data_type;
   if (type == DataType::kUndefined && mixed && view.kind == LayerKind::kAveragePool)
     return "the model is not float32 throughout and the type of its input is not declared; run "
@@ -36,8 +43,6 @@ std::string activation_reason(const LayerView& view, bool mixed) {
   if (type != DataType::kUndefined && type != DataType::kFloat)
     return fmt::format("its input is {}; convert the model to float32 to quantize it",
                        ir::to_string(type));
-  if (input->producer() != nullptr && input->producer()->op_type == "DequantizeLinear")
-    return "its input is already quantized (QuantizeLinear/DequantizeLinear)";
   return {};
 }
 
@@ -47,7 +52,8 @@ std::string weight_reason(const LayerView& view) {
   if (weight->constant() == nullptr) {
     if (weight->opaque_constant) return "its weight is a sparse tensor";
     if (weight->producer() != nullptr && weight->producer()->op_type == "DequantizeLinear")
-      return "its weight is already quantized (DequantizeLinear)";
+      return "its weight is already quantized (DequantizeLinear); quantize the float model that "
+             "this one was made from";
     return "its weight is computed at run time; export the model with constant weights to quantize "
            "it";
   }

@@ -1,6 +1,7 @@
 """Bad input gives one clear error line and leaves no output, whatever happens."""
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 import numpy as np
 import onnx
 import pytest
-from amct_cli import AMCT, amct, calibrate, make_model, save_batches
+from amct_cli import AMCT, BUILD, amct, calibrate, make_model, save_batches
 from onnx import helper
 
 F32 = np.float32
@@ -167,9 +168,13 @@ def test_usage_errors_are_one_line_with_exit_code_2(tmp_path, net):
         (base, ["--data_dir"]),
         (base + ["--data_dir=", "calib"], ["--data_dir=", "space"]),
         (base + ["--data_dri=calib"], ["--data_dri", "--data_dir"]),
-        (base + ["--data_dir=calib", "--batch_num=0"], ["batch_num"]),
+        (base + ["--data_dir=calib", "--batch_num=0"], ["batch_num", "'0'", "from 1 to 4294967295"]),
+        (base + ["--data_dir=calib", "--batch_num=99999999999999999999"], ["batch_num", "from 1 to 4294967295"]),
+        (base + ["--data_dir=calib", "--batch_num=two"], ["batch_num", "'two'", "whole number"]),
+        (base + ["--data_dir=calib", "--threads=-1"], ["threads", "'-1'", "from 0 to 2147483647"]),
         ([], []),
-        (["nonsense"], []),
+        (["nonsense"], ["unknown command 'nonsense'"]),
+        (["onnx", "nonsense"], ["unknown command 'nonsense'", "amct onnx --help"]),
     ]
     for arguments, words in cases:
         run = amct(*arguments, cwd=tmp_path)
@@ -177,6 +182,36 @@ def test_usage_errors_are_one_line_with_exit_code_2(tmp_path, net):
         assert len(run.errors) == 1 and len(run.stderr.strip().splitlines()) == 1, run.stderr
         for word in words:
             assert word in run.errors[0], (word, run.errors[0])
+
+
+def test_already_quantized_results_are_refused_with_the_way_out(tmp_path, net):
+    first = calibrate(tmp_path, net, str(tmp_path / "calib"))
+    for model, kind in ((first.fake_quant, "QuantizeLinear/DequantizeLinear"), (first.deploy, "AscendQuant")):
+        run = amct("onnx", "calibration", f"--model={model}", f"--save_path={tmp_path}/again/m",
+                   f"--data_dir={tmp_path}/calib", cwd=tmp_path)
+        assert run.code == 1 and len(run.errors) == 1
+        assert "already quantized" in run.errors[0] and kind in run.errors[0] and "float model" in run.errors[0]
+        assert leftovers(tmp_path / "again") == []
+
+
+def test_run_and_diff_take_all_batches_unless_told(tmp_path, net):
+    result = calibrate(tmp_path, net, str(tmp_path / "calib"))
+    for extra, count in (([], 4), (["--batch_num=0"], 4), (["--batch_num=2"], 2)):
+        run = amct("run", result.deploy, "--data=calib", f"--output=y{count}", *extra, cwd=tmp_path)
+        assert run.code == 0 and len(leftovers(tmp_path / f"y{count}")) == count
+        diff = amct("diff", net, result.fake_quant, "--data=calib", *extra, cwd=tmp_path)
+        assert diff.code == 0 and f"on {count} batch(es)" in diff.stdout
+    assert amct("run", result.deploy, "--data=calib", "--batch_num=5", cwd=tmp_path).code == 1
+
+
+def test_libraries_in_the_working_directory_are_found_by_their_bare_name(tmp_path, net):
+    import onnxruntime
+
+    engine = next((pathlib.Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so*"))
+    (tmp_path / "engine.so").symlink_to(engine)
+    (tmp_path / "ops.so").symlink_to(BUILD / "tests" / "runtime" / "libtest_custom_ops.so")
+    run = amct("run", net, "--data=calib", "--onnxruntime=engine.so", "--custom_op_library=ops.so", cwd=tmp_path)
+    assert run.code == 0, run.stderr
 
 
 def test_help_and_version(tmp_path):

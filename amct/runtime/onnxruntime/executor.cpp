@@ -150,7 +150,11 @@ Ort::SessionOptions OrtExecutor::session_options(const ExecutorOptions& options,
   session.AddConfigEntry("session.intra_op.allow_spinning", "0");
   for (const std::filesystem::path& library : options.custom_op_libraries) {
     try {
-      session.RegisterCustomOpsLibrary(library.c_str());
+      // dlopen looks for a bare file name in the library path, not in the working directory.
+      std::error_code failure;
+      const bool here = std::filesystem::exists(library, failure);
+      session.RegisterCustomOpsLibrary(
+          (here ? std::filesystem::absolute(library) : library).c_str());
     } catch (const Ort::Exception& error) {
       raise(ErrorCode::kRuntime, "the operator library '{}' cannot be used: {}", library.string(),
             error.what());

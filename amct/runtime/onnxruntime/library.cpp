@@ -89,7 +89,8 @@ fs::path library_in(const fs::path& given, std::string_view origin) {
   std::error_code error;
   if (!fs::exists(given, error))
     raise(ErrorCode::kRuntime, "ONNX Runtime: '{}' ({}) does not exist", given.string(), origin);
-  if (!fs::is_directory(given, error)) return given;
+  // dlopen looks for a bare file name in the library path, not in the working directory.
+  if (!fs::is_directory(given, error)) return fs::absolute(given);
   for (const fs::path& folder :
        {given, given / "capi", given / "onnxruntime" / "capi", given / "lib"}) {
     std::vector<fs::path> found;
