@@ -20,6 +20,6 @@ def test_quantized_model_keeps_its_accuracy(module, tmp_path):
 
     few = {name: values[:2] for name, values in data.items()}
     fake, deploy = (run_amct(tmp_path, path, few, path.stem) for path in (result.fake_quant, result.deploy))
-    assert fake.keys() == deploy.keys() and fake
+    assert fake.keys() == deploy.keys() and any(name.endswith("00001.npy") for name in fake)
     for name, values in fake.items():
         np.testing.assert_array_equal(values, deploy[name], err_msg=name)

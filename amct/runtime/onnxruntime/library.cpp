@@ -90,7 +90,8 @@ fs::path library_in(const fs::path& given, std::string_view origin) {
   if (!fs::exists(given, error))
     raise(ErrorCode::kRuntime, "ONNX Runtime: '{}' ({}) does not exist", given.string(), origin);
   // dlopen looks for a bare file name in the library path, not in the working directory.
-  if (!fs::is_directory(given, error)) return fs::absolute(given);
+  if (!fs::is_directory(given, error))
+    return fs::exists(given, error) ? fs::absolute(given) : given;
   for (const fs::path& folder :
        {given, given / "capi", given / "onnxruntime" / "capi", given / "lib"}) {
     std::vector<fs::path> found;
