@@ -28,9 +28,4 @@ void add_data_options(CLI::App& app, DataSettings& settings) {
   app.add_flag("--quiet", settings.quiet, "No progress bar");
 }
 
-std::unique_ptr<runtime::DataSource> open_source(const DataSettings& settings,
-                                                 const ir::Model& model) {
-  return runtime::open_data(settings.data, runtime::model_inputs(model), settings.batch_num);
-}
-
 }  // namespace amct::cli

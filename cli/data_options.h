@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
-#include "amct/runtime/data_source.h"
-#include "amct/runtime/executor.h"
+#include "amct/workflow/run_model.h"
 
 namespace CLI {
 class App;
@@ -23,9 +21,5 @@ struct DataSettings {
 };
 
 void add_data_options(CLI::App& app, DataSettings& settings);
-
-/// Data for the model's inputs; checks that there are enough batches.
-std::unique_ptr<runtime::DataSource> open_source(const DataSettings& settings,
-                                                 const ir::Model& model);
 
 }  // namespace amct::cli

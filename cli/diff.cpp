@@ -56,7 +56,8 @@ void diff(const Options& options) {
   start_logging(options.settings.log_level);
   const ir::Model reference = workflow::load_runnable(options.reference);
   const ir::Model other = workflow::load_runnable(options.other);
-  const auto data = open_source(options.settings, reference);
+  const auto data =
+      workflow::open_model_data(options.settings.data, reference, options.settings.batch_num);
   workflow::CompareOptions comparing;
   comparing.executor = options.settings.executor;
   workflow::ModelComparison comparison;

@@ -28,7 +28,8 @@ struct Options {
 void run(const Options& options) {
   start_logging(options.settings.log_level);
   const ir::Model model = workflow::load_runnable(options.model);
-  const auto data = open_source(options.settings, model);
+  const auto data =
+      workflow::open_model_data(options.settings.data, model, options.settings.batch_num);
   workflow::RunOptions running;
   running.executor = options.settings.executor;
   running.output_folder = options.output;

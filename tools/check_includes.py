@@ -16,7 +16,7 @@ ALLOWED = {
     "runtime": BASE | {"ir", "formats"},
     "report": BASE | {"config"},
     "workflow": BASE | {"ir", "kernels", "quant", "config", "formats", "passes", "runtime", "report"},
-    "cli": BASE | {"ir", "runtime", "workflow", "report"},
+    "cli": BASE | {"workflow", "report"},
 }
 # Headers of third parties that only one folder may see.
 PRIVATE = {

@@ -64,9 +64,13 @@ void AtomicFile::write(std::string_view bytes) {
   }
 }
 
+void AtomicFile::sync() {
+  if (descriptor_ >= 0 && ::fsync(descriptor_) != 0) raise_errno("write", path_);
+}
+
 void AtomicFile::commit() {
   if (descriptor_ < 0) return;
-  if (::fsync(descriptor_) != 0) raise_errno("write", path_);
+  sync();
   if (temporary_.empty()) give_name();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) raise_errno("write", path_);
   ::close(descriptor_);

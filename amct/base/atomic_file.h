@@ -21,6 +21,8 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
 
   void write(std::string_view bytes);
+  /// Flushes to disk, so that commit() is quick; for several files that appear together.
+  void sync();
   /// Flushes to disk and renames; a no-op when called again.
   void commit();
 

@@ -9,6 +9,7 @@
 
 #include "amct/base/error.h"
 #include "amct/ir/layer_view.h"
+#include "amct/passes/eligibility.h"
 #include "amct/passes/pattern.h"
 #include "amct/quant/factor.h"
 
@@ -21,9 +22,6 @@ using ir::LayerView;
 using ir::Node;
 using ir::Value;
 
-/// Operator sets for which the compiler registers AscendQuant and its like (upstream_facts 1.1).
-constexpr std::int64_t kOldestOpset = 8;
-constexpr std::int64_t kNewestOpset = 22;
 constexpr std::uint64_t kMaxShift = 16;
 constexpr float kReciprocalTolerance = 1e-5F;
 
@@ -382,10 +380,10 @@ void check_model(const ir::Model& model, std::vector<Finding>& findings) {
   const auto add = [&](Severity severity, std::string message) {
     findings.push_back({severity, {}, std::move(message)});
   };
-  if (model.opset() < kOldestOpset || model.opset() > kNewestOpset)
+  if (model.opset() < kOldestDeployOpset || model.opset() > kNewestDeployOpset)
     add(Severity::kError, fmt::format("the operator set is {}; the compiler knows AscendQuant and "
                                       "AscendDequant in {} to {}",
-                                      model.opset(), kOldestOpset, kNewestOpset));
+                                      model.opset(), kOldestDeployOpset, kNewestDeployOpset));
   bool quantized = false;
   model.graph->for_each_graph([&](ir::Graph& graph) {
     for (const auto& node : graph.nodes()) quantized |= is_op(*node, "AscendQuant");
@@ -406,12 +404,19 @@ void check_model(const ir::Model& model, std::vector<Finding>& findings) {
   }
 }
 
-void check_domains(ir::Graph& graph, std::vector<Finding>& findings) {
-  for (const auto& node : graph.nodes())
-    if (!is_op(*node, node->op_type) && !is_ascend_name(*node))
+void check_operators(ir::Graph& graph, std::vector<Finding>& findings) {
+  for (const auto& node : graph.nodes()) {
+    if (is_quantized_operator(*node))
+      findings.push_back(
+          {Severity::kError, node->label(),
+           fmt::format("the compiler does not read {}; quantize the float model that "
+                       "this one was made from",
+                       node->op_type)});
+    else if (!is_op(*node, node->op_type) && !is_ascend_name(*node))
       findings.push_back({Severity::kWarning, node->label(),
                           fmt::format("{} is in domain '{}', which the compiler may not know",
                                       node->op_type, node->domain)});
+  }
 }
 
 }  // namespace
@@ -425,7 +430,7 @@ std::vector<Finding> check_deploy_nodes(const ir::Model& model) {
 std::vector<Finding> check_deploy(const ir::Model& model) {
   std::vector<Finding> findings;
   check_model(model, findings);
-  model.graph->for_each_graph([&](ir::Graph& graph) { check_domains(graph, findings); });
+  model.graph->for_each_graph([&](ir::Graph& graph) { check_operators(graph, findings); });
   std::ranges::copy(check_deploy_nodes(model), std::back_inserter(findings));
   return findings;
 }

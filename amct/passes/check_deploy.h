@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "amct/ir/graph.h"
 
 namespace amct::passes {
+
+/// Operator sets in which the NPU's compiler knows AscendQuant and its like (upstream_facts 1.1).
+constexpr std::int64_t kOldestDeployOpset = 8;
+constexpr std::int64_t kNewestDeployOpset = 22;
 
 enum class Severity { kError, kWarning };
 

@@ -140,18 +140,8 @@ bool is_mixed(const ir::Graph& graph) {
   });
 }
 
-/// Why an operator that holds weights, but is none of the layers that are quantized, stays as it
-/// is; empty for operators without weights.
-std::string foreign_layer_reason(const Node& node) {
-  constexpr std::array<std::string_view, 8> kQuantized{
-      "ConvInteger", "MatMulInteger", "QLinearConv",          "QLinearMatMul",
-      "QGemm",       "QAttention",    "MatMulIntegerToFloat", "DynamicQuantizeMatMul"};
-  if (std::ranges::find(kQuantized, node.op_type) != kQuantized.end())
-    return "it is already quantized, in a form that the NPU's compiler does not read; quantize the "
-           "float model that this one was made from";
-  if (node.domain.empty() && (node.op_type == "LSTM" || node.op_type == "GRU"))
-    return "recurrent layers are not quantized by this version";
-  return {};
+bool is_recurrent(const Node& node) {
+  return node.domain.empty() && (node.op_type == "LSTM" || node.op_type == "GRU");
 }
 
 Candidate describe(const LayerView& view, bool mixed) {
@@ -176,14 +166,27 @@ void collect(const ir::Graph& graph, bool mixed, std::vector<Candidate>& found) 
             "it lies inside a subgraph of {} '{}', which runs conditionally and stays in float",
             parent->op_type, parent->label());
       found.push_back(std::move(candidate));
-    } else if (std::string reason = foreign_layer_reason(*node); !reason.empty()) {
-      found.push_back({node->name, node->op_type, {}, 0, false, std::move(reason)});
+    } else if (is_recurrent(*node)) {
+      found.push_back({node->name,
+                       node->op_type,
+                       {},
+                       0,
+                       false,
+                       "recurrent layers are not quantized by this version"});
     }
     for (const ir::Graph* inner : node->subgraphs()) collect(*inner, mixed, found);
   }
 }
 
 }  // namespace
+
+bool is_quantized_operator(const Node& node) {
+  constexpr std::array<std::string_view, 9> kOperators{
+      "ConvInteger", "MatMulInteger",        "DynamicQuantizeLinear",
+      "QLinearConv", "QLinearMatMul",        "QGemm",
+      "QAttention",  "MatMulIntegerToFloat", "DynamicQuantizeMatMul"};
+  return std::ranges::find(kOperators, node.op_type) != kOperators.end();
+}
 
 std::vector<Candidate> find_candidates(const ir::Model& model) {
   std::vector<Candidate> found;

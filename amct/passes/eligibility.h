@@ -12,6 +12,10 @@ namespace amct::passes {
 /// upstream_facts 1.12). Expects node names to be unique.
 std::vector<Candidate> find_candidates(const ir::Model& model);
 
+/// Whether the node computes on integers in a form of other tools (dynamic quantization,
+/// QLinear...) that the NPU's compiler does not read.
+bool is_quantized_operator(const ir::Node& node);
+
 /// The Add that adds a constant bias of one value per output channel to a MatMul's only use, or
 /// null.
 ir::Node* find_bias_add(const ir::LayerView& matmul);

@@ -10,7 +10,7 @@
 namespace amct::passes {
 
 /// One graph transformation. A pass either changes the model as its header says or leaves it as it
-/// was; what it will not touch it names in `notes`.
+/// was.
 class Pass {
  public:
   virtual ~Pass() = default;

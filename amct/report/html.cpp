@@ -146,13 +146,12 @@ std::string summary_of(const RunReport& report) {
                             bytes_text(report.deploy_bytes), bytes_text(report.fake_quant_bytes)));
   const StageSeconds& s = report.seconds;
   entry("time",
-        fmt::format("{:.2f} s: prepare {:.2f}, calibrate {:.2f}, quantize {:.2f}, compare "
-                    "{:.2f}, save {:.2f}",
-                    total_seconds(report), s.prepare, s.calibrate, s.quantize, s.compare, s.save));
+        fmt::format(
+            "{:.2f} s: load {:.2f}, prepare {:.2f}, calibrate {:.2f}, quantize {:.2f}, compare "
+            "{:.2f}, save {:.2f}",
+            total_seconds(report), s.load, s.prepare, s.calibrate, s.quantize, s.compare, s.save));
   entry("peak memory", bytes_text(report.peak_memory_bytes));
-  entry("calibration", fmt::format("{} batches{}{}", report.calibration_batches,
-                                   report.algorithm_summary.empty() ? "" : ", ",
-                                   escaped(report.algorithm_summary)));
+  entry("calibration", fmt::format("{} batches", report.calibration_batches));
   entry("made", fmt::format("{} by AMCT {}", escaped(report.date), escaped(report.tool_version)));
   if (!report.command_line.empty())
     entry("command", "<code>" + escaped(report.command_line) + "</code>");

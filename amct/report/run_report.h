@@ -78,8 +78,6 @@ struct RunReport {
   std::string command_line;
   bool dry_run = false;
   std::size_t calibration_batches = 0;
-  /// One line, for example "IFMR asymmetric INT8, ARQ per channel INT8".
-  std::string algorithm_summary;
   StageSeconds seconds;
   std::uint64_t peak_memory_bytes = 0;
   /// File sizes with external data; 0: not written.

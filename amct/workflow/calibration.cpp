@@ -14,6 +14,7 @@
 #include "amct/config/record.h"
 #include "amct/config/simple_config.h"
 #include "amct/formats/onnx/onnx_file.h"
+#include "amct/passes/check_deploy.h"
 #include "amct/passes/deploy.h"
 #include "amct/passes/eligibility.h"
 #include "amct/passes/fake_quant.h"
@@ -24,13 +25,13 @@
 #include "amct/passes/raise_opset.h"
 #include "amct/report/html.h"
 #include "amct/report/quant_json.h"
-#include "amct/runtime/data_source.h"
 #include "amct/workflow/activation_statistics.h"
 #include "amct/workflow/compare_models.h"
 #include "amct/workflow/layer_reports.h"
 #include "amct/workflow/quant_mapping.h"
 #include "amct/workflow/quant_request.h"
 #include "amct/workflow/result_files.h"
+#include "amct/workflow/run_model.h"
 
 namespace amct::workflow {
 namespace {
@@ -106,14 +107,10 @@ void refuse_nothing_to_quantize(const std::vector<passes::SkippedLayer>& skipped
         text.empty() ? "it has no Conv, ConvTranspose, Gemm, MatMul or AveragePool" : text);
 }
 
-/// Operator sets in which the NPU's compiler knows AscendQuant (upstream_facts 1.1).
-constexpr std::int64_t kOldestDeployOpset = 8;
-constexpr std::int64_t kNewestDeployOpset = 22;
-
 void warn_about_deploy(const ir::Model& model) {
-  if (model.opset() > kNewestDeployOpset)
+  if (model.opset() > passes::kNewestDeployOpset)
     log_warning("the model has opset {}; the NPU's compiler reads up to opset {}", model.opset(),
-                kNewestDeployOpset);
+                passes::kNewestDeployOpset);
 }
 
 /// Everything between the prepared model and the two quantized ones.
@@ -136,12 +133,33 @@ QuantizedModels quantize(const ir::Model& prepared, const QuantRequest& request)
   result.fake_quant = prepared.clone();
   passes::insert_fake_quant(result.fake_quant, result.plan);
   result.deploy = prepared.clone();
-  for (const std::string& problem : passes::raise_opset(result.deploy, kOldestDeployOpset))
+  for (const std::string& problem : passes::raise_opset(result.deploy, passes::kOldestDeployOpset))
     log_warning("the deploy model keeps opset {}, which the NPU's compiler does not read: {}",
                 result.deploy.opset(), problem);
   passes::insert_deploy(result.deploy, result.plan);
   warn_about_deploy(result.deploy);
   return result;
+}
+
+void refuse_quantized_model(const ir::Model& model) {
+  model.graph->for_each_graph([](const ir::Graph& graph) {
+    for (const auto& node : graph.nodes())
+      if (passes::is_quantized_operator(*node))
+        raise(ErrorCode::kUnsupported,
+              "node '{}' ({}): the model is already quantized, in a form that the NPU's compiler "
+              "does not read; give the float model that it was made from",
+              node->label(), node->op_type);
+  });
+}
+
+void refuse_to_overwrite_model(const CalibrationOptions& options) {
+  for (const char* suffix : {"_fake_quant_model.onnx", "_deploy_model.onnx"}) {
+    std::error_code missing;
+    if (std::filesystem::equivalent(options.model, options.save_path + suffix, missing))
+      raise(ErrorCode::kUsage,
+            "--save_path '{}' would overwrite the model '{}'; choose another prefix",
+            options.save_path, options.model.string());
+  }
 }
 
 /// The model as the user knows it, with complete node names, and its prepared form.
@@ -150,9 +168,8 @@ struct LoadedModel {
   ir::Model prepared;
 };
 
-LoadedModel load_and_prepare(const CalibrationOptions& options,
-                             const config::SimpleConfig& simple) {
-  LoadedModel model{onnx::load(options.model), {}};
+LoadedModel prepare(ir::Model original, const config::SimpleConfig& simple) {
+  LoadedModel model{std::move(original), {}};
   passes::Pipeline naming;
   naming.push_back(passes::name_nodes());
   passes::PassManager().run(model.original, naming);
@@ -208,10 +225,16 @@ void keep_intermediate_results(const CalibrationOptions& options, const LoadedMo
 report::RunReport calibrate_model(const CalibrationOptions& options,
                                   const ProgressCallback& progress) {
   const config::SimpleConfig simple = read_config(options);
-  if (!options.dry_run) check_writable(options.save_path);
+  if (!options.dry_run) {
+    check_writable(options.save_path);
+    refuse_to_overwrite_model(options);
+  }
   StageClock clock;
-  const LoadedModel model = load_and_prepare(options, simple);
+  ir::Model original = onnx::load(options.model);
   report::RunReport report = start_report(options);
+  report.seconds.load = clock.lap();
+  refuse_quantized_model(original);
+  const LoadedModel model = prepare(std::move(original), simple);
   QuantRequest request = make_request(model.prepared, model.original, simple);
   report.seconds.prepare = clock.lap();
   if (options.dry_run) {
@@ -221,9 +244,8 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   if (request.layers.empty()) refuse_nothing_to_quantize(request.skipped);
 
   const std::size_t batch_num = request.config.batch_num;
-  const std::unique_ptr<runtime::DataSource> data =
-      runtime::open_data({options.data_dir, options.input_shape, options.data_types},
-                         runtime::model_inputs(model.original), batch_num);
+  const std::unique_ptr<runtime::DataSource> data = open_model_data(
+      {options.data_dir, options.input_shape, options.data_types}, model.original, batch_num);
   const runtime::ExecutorOptions executor = executor_options(options);
   CollectOptions collecting{executor, {}, kReportHistogramBins, {}};
   if (progress)

@@ -27,6 +27,7 @@ void ResultFiles::add_text(const std::filesystem::path& path, const std::string&
 
 std::vector<std::string> ResultFiles::commit() {
   std::vector<std::string> paths;
+  for (AtomicFile& file : files_) file.sync();
   for (AtomicFile& file : files_) {
     if (std::filesystem::exists(file.path()))
       log_warning("'{}' exists and is replaced", file.path().string());

@@ -38,6 +38,12 @@ ir::Model load_runnable(const std::filesystem::path& path) {
   return model;
 }
 
+std::unique_ptr<runtime::DataSource> open_model_data(const runtime::DataOptions& options,
+                                                     const ir::Model& model,
+                                                     std::size_t batch_num) {
+  return runtime::open_data(options, runtime::model_inputs(model), batch_num);
+}
+
 RunResult run_model(const ir::Model& model, runtime::DataSource& data, std::size_t batch_num,
                     const RunOptions& options) {
   const UsageMeter meter;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ namespace amct::workflow {
 /// Reads a float, fake_quant or deploy model in a form that ONNX Runtime runs: deploy models are
 /// lowered to integer ONNX operators. Throws Error.
 ir::Model load_runnable(const std::filesystem::path& path);
+
+/// Data for the model's inputs; throws Error(kInvalidData) when there are fewer than `batch_num`
+/// batches (0: any number).
+std::unique_ptr<runtime::DataSource> open_model_data(const runtime::DataOptions& options,
+                                                     const ir::Model& model, std::size_t batch_num);
 
 struct RunOptions {
   runtime::ExecutorOptions executor;

@@ -127,6 +127,16 @@ def test_unwritable_folder(tmp_path, net):
         assert run.code == 1 and len(run.errors) == 1 and "/proc/amct" in run.errors[0]
 
 
+def test_the_input_model_is_never_overwritten(tmp_path, net):
+    model = tmp_path / "m_deploy_model.onnx"
+    net.rename(model)
+    before = model.read_bytes()
+    run = amct("onnx", "calibration", f"--model={model}", f"--save_path={tmp_path}/m",
+               f"--data_dir={tmp_path}/calib", cwd=tmp_path)
+    assert run.code == 2 and len(run.errors) == 1 and "overwrite" in run.errors[0]
+    assert model.read_bytes() == before
+
+
 def test_previous_results_survive_a_failed_run(tmp_path, net):
     result = calibrate(tmp_path, net, str(tmp_path / "calib"))
     before = {path.name: path.read_bytes() for path in result.files()}

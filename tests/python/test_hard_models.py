@@ -411,6 +411,22 @@ def test_p6_dynamically_quantized_models_are_refused_with_the_way_out(tmp_path):
     assert "float model" in result.run.errors[0]
 
 
+def test_p6_partly_quantized_models_are_refused_too(tmp_path):
+    model = make_model(
+        [helper.make_node("Conv", ["x", "wf"], ["h"], name="conv"),
+         helper.make_node("DynamicQuantizeLinear", ["h"], ["q", "s", "z"], name="dynamic"),
+         helper.make_node("ConvInteger", ["q", "w", "z"], ["c"], name="integer"),
+         helper.make_node("Cast", ["c"], ["cf"], to=TensorProto.FLOAT),
+         helper.make_node("Mul", ["cf", "s"], ["y"])],
+        {"x": ([1, 3, 8, 8], F32)}, {"y": ([1, 4, 4, 4], F32)},
+        {"wf": rng().normal(size=(3, 3, 3, 3)).astype(F32),
+         "w": rng().integers(-128, 127, (4, 3, 3, 3)).astype(np.int8)})
+    result = calibrate(tmp_path, model, {"x": batches((1, 3, 8, 8))}, expect=1)
+    assert len(result.run.errors) == 1 and "dynamic" in result.run.errors[0]
+    check = amct("check", tmp_path / "m.onnx", cwd=tmp_path)
+    assert check.code == 1 and "error: integer: the compiler does not read ConvInteger" in check.stdout
+
+
 def test_dry_run_writes_nothing(tmp_path):
     model = tmp_path / "m.onnx"
     onnx.save(conv_model(rng().normal(size=(4, 3, 3, 3)).astype(F32)), model)
