@@ -207,7 +207,7 @@ void Parser::node(Graph& graph) {
     domain = std::move(op_type);
     op_type = in_.take_word("an operator");
   }
-  Node& node = *graph.add_node(std::move(op_type), {}, std::move(results));
+  Node& node = *graph.add_node(std::move(op_type), {}, results);
   node.domain = std::move(domain);
   if (in_.token().kind == Kind::kNode) node.name = in_.take(Kind::kNode, "@name");
   in_.expect("(");

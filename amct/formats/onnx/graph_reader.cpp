@@ -149,7 +149,7 @@ void GraphReader::take_nodes(schema::Graph& message, ir::Graph& graph) {
     }
     if (item.op_type().empty())
       raise(ErrorCode::kInvalidModel, "node '{}' has no operator type", item.name());
-    ir::Node* node = graph.add_node(std::move(*item.mutable_op_type()), {}, std::move(outputs));
+    ir::Node* node = graph.add_node(std::move(*item.mutable_op_type()), {}, outputs);
     item.clear_op_type();
     item.clear_output();
     AMCT_TAKE_TEXT(item, name, node->name);
