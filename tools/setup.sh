@@ -20,7 +20,7 @@ install_system_packages() {
   local packages=(
     build-essential cmake ninja-build ccache pkg-config python3 python3-venv
     clang lld libhwy-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev libcli11-dev
-    libspdlog-dev libfmt-dev zlib1g-dev libgtest-dev libbenchmark-dev
+    libspdlog-dev libfmt-dev zlib1g-dev libleveldb-dev python3-dev libgtest-dev libbenchmark-dev
     dataset-fashion-mnist fonts-dejavu-core fonts-liberation espeak-ng
   )
   local missing=()
