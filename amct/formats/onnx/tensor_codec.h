@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "amct/formats/onnx/mapped_file.h"
+#include "amct/base/mapped_file.h"
 #include "amct/formats/onnx/schema.h"
 #include "amct/ir/tensor.h"
 

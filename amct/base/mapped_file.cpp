@@ -1,4 +1,4 @@
-#include "amct/formats/onnx/mapped_file.h"
+#include "amct/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "amct/base/error.h"
 
-namespace amct::onnx {
+namespace amct {
 namespace {
 
 [[noreturn]] void raise_unreadable(const std::filesystem::path& path, const char* reason) {
@@ -43,4 +43,4 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-}  // namespace amct::onnx
+}  // namespace amct

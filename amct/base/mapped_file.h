@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace amct::onnx {
+namespace amct {
 
 /// A file's bytes, mapped for reading; the mapping lives as long as the object. Files are replaced,
 /// never changed in place, by AtomicFile, so a mapping stays valid while its file is written anew.
@@ -27,4 +27,4 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-}  // namespace amct::onnx
+}  // namespace amct
