@@ -4,6 +4,13 @@ option(AMCT_BUILD_BENCHMARKS "Build the benchmarks" OFF)
 option(AMCT_BUILD_FUZZERS "Build the libFuzzer targets (Clang only)" OFF)
 option(AMCT_ASSERTS "Check AMCT_ASSERT also in optimised builds" OFF)
 set(AMCT_SANITIZE "" CACHE STRING "Comma-separated list for -fsanitize, for example address,undefined")
+# A sanitized module would need a sanitized interpreter.
+if(AMCT_SANITIZE)
+  set(AMCT_PYTHON_DEFAULT OFF)
+else()
+  set(AMCT_PYTHON_DEFAULT ON)
+endif()
+option(AMCT_BUILD_PYTHON "Build the compiled module of the Python packages" ${AMCT_PYTHON_DEFAULT})
 set(AMCT_ORT_INCLUDE_DIR "${CMAKE_SOURCE_DIR}/build/onnxruntime-headers/usr/include/onnxruntime"
     CACHE PATH "Folder that holds onnxruntime_cxx_api.h (tools/setup.sh unpacks it)")
 

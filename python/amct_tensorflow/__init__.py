@@ -1,0 +1,5 @@
+"""AMCT for TensorFlow networks."""
+
+from amct_core import __version__
+
+__all__ = ["__version__"]

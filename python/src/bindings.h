@@ -1,0 +1,11 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace amct::python {
+
+/// One function per public header of the library; module.cpp calls them all.
+void bind_error(nanobind::module_& module);
+void bind_log(nanobind::module_& module);
+
+}  // namespace amct::python

@@ -1,0 +1,8 @@
+#include "python/src/bindings.h"
+
+NB_MODULE(_native, module) {
+  module.doc() = "The C++ core of AMCT, as the packages amct_* use it.";
+  module.attr("__version__") = AMCT_VERSION;
+  amct::python::bind_error(module);
+  amct::python::bind_log(module);
+}
