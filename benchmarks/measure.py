@@ -1,4 +1,4 @@
-"""Child processes with their time and peak memory, and the rows of the result table."""
+"""Child processes with their time, and the rows of the result table."""
 
 import dataclasses
 import importlib.util
@@ -22,7 +22,6 @@ ENVIRONMENT = {**os.environ, "AMCT_ONNXRUNTIME": str(ENGINE)}
 @dataclasses.dataclass
 class Child:
     seconds: float  # from start to end of the process
-    peak_bytes: int  # largest resident size
     output: str
 
 
@@ -32,21 +31,20 @@ def run_child(command):
         start = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=output, stderr=errors,
                                    stdin=subprocess.DEVNULL, cwd=FOLDER, env=ENVIRONMENT)
-        _, status, usage = os.wait4(process.pid, 0)
+        process.wait()
         seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
         if process.returncode != 0:
             sys.exit(f"bench: exit status {process.returncode} of {' '.join(map(str, command))}\n"
                      f"{output.read()}{errors.read()}")
-        return Child(seconds, usage.ru_maxrss * 1024, output.read())
+        return Child(seconds, output.read())
 
 
 def peer(*arguments):
-    """benchmarks/peer.py in a child; returns (child, seconds that it measured itself)."""
+    """benchmarks/peer.py in a child; returns (child, what it measured itself)."""
     child = run_child([sys.executable, ROOT / "benchmarks" / "peer.py", *arguments])
-    return child, json.loads(child.output.splitlines()[-1])["seconds"]
+    return child, json.loads(child.output.splitlines()[-1])
 
 
 def amct(model, data, shape, batches, config=None, compare=False):

@@ -15,6 +15,46 @@ namespace {
 
 constexpr std::uint64_t kSteps = 100'000;  // share of the samples that one move drops
 
+/// Lower bound of a window's loss in O(1): what lies outside is off by at least its distance to the
+/// window. It grows as the window narrows.
+class OutsideError {
+ public:
+  explicit OutsideError(std::span<const double> counts)
+      : moments_(counts.size() + 1), bins_(static_cast<double>(counts.size())) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const double middle = static_cast<double>(i) + 0.5;
+      const Moments& m = moments_[i];
+      moments_[i + 1] = {m.count + counts[i], m.sum + counts[i] * middle,
+                         m.square + counts[i] * (middle * middle + 1.0 / 12.0)};
+    }
+  }
+
+  /// In squares of bins; the margin covers the rounding of the sums.
+  double bound(std::size_t left, std::size_t right) const {
+    const Moments& all = moments_.back();
+    const Moments& to_right = moments_[right + 1];
+    const Moments above{all.count - to_right.count, all.sum - to_right.sum,
+                        all.square - to_right.square};
+    return spread(moments_[left], static_cast<double>(left)) +
+           spread(above, static_cast<double>(right + 1)) - 1e-10 * bins_ * bins_ * all.count;
+  }
+
+ private:
+  struct Moments {
+    double count = 0.0;
+    double sum = 0.0;
+    double square = 0.0;
+  };
+
+  /// Sum of the squared distances to `edge`.
+  static double spread(const Moments& m, double edge) {
+    return m.square - 2.0 * edge * m.sum + edge * edge * m.count;
+  }
+
+  std::vector<Moments> moments_;  // of all bins below
+  double bins_;
+};
+
 double window_loss(std::span<const double> counts, std::size_t left, std::size_t right,
                    double bin_width, int num_bits) {
   const double levels = std::ldexp(1.0, num_bits);
@@ -38,6 +78,7 @@ HfmgWindow hfmg_search(std::span<const std::uint64_t> counts, double range_width
   const auto total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   const std::uint64_t drop = std::max<std::uint64_t>((total + kSteps - 1) / kSteps, 1);
 
+  const OutsideError outside(weights);
   HfmgWindow best = whole;
   best.loss = std::numeric_limits<double>::infinity();
   std::size_t left = 0;
@@ -56,6 +97,7 @@ HfmgWindow hfmg_search(std::span<const std::uint64_t> counts, double range_width
     } else {
       right = next_right;
     }
+    if (outside.bound(left, right) * bin_width * bin_width > best.loss) break;
     const double loss = window_loss(weights, left, right, bin_width, num_bits);
     if (loss < best.loss) best = {left, right, loss};
   }
