@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <utility>
+
+#include "amct/base/assert.h"
+#include "amct/formats/caffe/prototxt.h"
+
+namespace amct::caffe {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/// The end of the line when only blanks follow, its line feed included.
+std::optional<std::size_t> end_of_line(const std::string& text, std::size_t offset) {
+  while (offset < text.size() && is_blank(text[offset])) ++offset;
+  if (offset == text.size()) return offset;
+  if (text[offset] == '\n') return offset + 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string_view> indentation(const Prototxt& file, std::size_t offset) {
+  const std::string_view text = file.text();
+  std::size_t begin = offset;
+  while (begin > 0 && is_blank(text[begin - 1])) --begin;
+  if (begin > 0 && text[begin - 1] != '\n') return std::nullopt;
+  return text.substr(begin, offset - begin);
+}
+
+void TextEdit::replace(std::size_t begin, std::size_t end, std::string text) {
+  replacements_.push_back({begin, end, std::move(text)});
+}
+
+void TextEdit::remove(const Field& field) {
+  const std::string& text = file_->text();
+  const auto indent = indentation(*file_, field.begin);
+  const auto line_end = end_of_line(text, field.end);
+  if (indent && line_end) {
+    replace(field.begin - indent->size(), *line_end, "");
+    return;
+  }
+  std::size_t begin = field.begin;
+  if (!indent && is_blank(text[begin - 1])) --begin;  // one of the blanks around it
+  replace(begin, field.end, "");
+}
+
+void TextEdit::truncate(const std::vector<Field>& fields, std::string_view name,
+                        std::size_t count) {
+  for (const Field& field : fields) {
+    if (field.name != name) continue;
+    const std::size_t kept = std::min(count, field.values.size());
+    count -= kept;
+    if (kept == field.values.size()) continue;
+    if (kept == 0) {
+      remove(field);
+    } else {
+      replace(field.values[kept - 1].end, field.values.back().end, "");
+    }
+  }
+}
+
+void TextEdit::replace(const Field& field, const std::vector<std::string>& others) {
+  const auto indent = indentation(*file_, field.begin);
+  std::string text;
+  for (const std::string& other : others) {
+    if (!text.empty()) text += indent ? "\n" + std::string(*indent) : " ";
+    text += other;
+  }
+  replace(field.begin, field.end, std::move(text));
+}
+
+std::string TextEdit::apply(std::size_t begin, std::size_t end) const {
+  std::vector<const Replacement*> sorted;
+  for (const Replacement& replacement : replacements_)
+    if (replacement.begin >= begin && replacement.end <= end) sorted.push_back(&replacement);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  std::string result;
+  for (const Replacement* replacement : sorted) {
+    AMCT_ASSERT(replacement->begin >= begin);
+    result.append(file_->text(), begin, replacement->begin - begin);
+    result += replacement->text;
+    begin = replacement->end;
+  }
+  return result.append(file_->text(), begin, end - begin);
+}
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace amct::caffe
