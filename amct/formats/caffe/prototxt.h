@@ -83,8 +83,11 @@ class TextEdit {
  private:
   struct Replacement {
     std::size_t begin, end;
+    bool removal;
     std::string text;
   };
+  std::vector<Replacement> sorted(std::size_t begin, std::size_t end) const;
+
   const Prototxt* file_;
   std::vector<Replacement> replacements_;
 };

@@ -7,7 +7,9 @@
 namespace amct::caffe {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+constexpr std::string_view kBlanks = " \t\r";
+
+bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
 /// The end of the line when only blanks follow, its line feed included.
 std::optional<std::size_t> end_of_line(const std::string& text, std::size_t offset) {
@@ -28,20 +30,11 @@ std::optional<std::string_view> indentation(const Prototxt& file, std::size_t of
 }
 
 void TextEdit::replace(std::size_t begin, std::size_t end, std::string text) {
-  replacements_.push_back({begin, end, std::move(text)});
+  replacements_.push_back({begin, end, false, std::move(text)});
 }
 
 void TextEdit::remove(const Field& field) {
-  const std::string& text = file_->text();
-  const auto indent = indentation(*file_, field.begin);
-  const auto line_end = end_of_line(text, field.end);
-  if (indent && line_end) {
-    replace(field.begin - indent->size(), *line_end, "");
-    return;
-  }
-  std::size_t begin = field.begin;
-  if (!indent && is_blank(text[begin - 1])) --begin;  // one of the blanks around it
-  replace(begin, field.end, "");
+  replacements_.push_back({field.begin, field.end, true, {}});
 }
 
 void TextEdit::truncate(const std::vector<Field>& fields, std::string_view name,
@@ -69,18 +62,44 @@ void TextEdit::replace(const Field& field, const std::vector<std::string>& other
   replace(field.begin, field.end, std::move(text));
 }
 
-std::string TextEdit::apply(std::size_t begin, std::size_t end) const {
-  std::vector<const Replacement*> sorted;
+/// Replacements inside text[begin, end) in order; neighbouring removals are one, which takes the
+/// blanks around it, or the whole line when nothing else stands there.
+std::vector<TextEdit::Replacement> TextEdit::sorted(std::size_t begin, std::size_t end) const {
+  std::vector<Replacement> all;
   for (const Replacement& replacement : replacements_)
-    if (replacement.begin >= begin && replacement.end <= end) sorted.push_back(&replacement);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto* a, const auto* b) { return a->begin < b->begin; });
+    if (replacement.begin >= begin && replacement.end <= end) all.push_back(replacement);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  const std::string& text = file_->text();
+  std::vector<Replacement> merged;
+  for (Replacement& next : all) {
+    if (next.removal && !merged.empty() && merged.back().removal &&
+        text.find_first_not_of(kBlanks, merged.back().end) == next.begin) {
+      merged.back().end = next.end;
+    } else {
+      merged.push_back(std::move(next));
+    }
+  }
+  for (Replacement& removal : merged) {
+    if (!removal.removal) continue;
+    const auto indent = indentation(*file_, removal.begin);
+    const auto line_end = end_of_line(text, removal.end);
+    if (indent && line_end) {
+      removal.begin -= indent->size();
+      removal.end = *line_end;
+    } else if (!indent && is_blank(text[removal.begin - 1])) {
+      --removal.begin;
+    }
+  }
+  return merged;
+}
+
+std::string TextEdit::apply(std::size_t begin, std::size_t end) const {
   std::string result;
-  for (const Replacement* replacement : sorted) {
-    AMCT_ASSERT(replacement->begin >= begin);
-    result.append(file_->text(), begin, replacement->begin - begin);
-    result += replacement->text;
-    begin = replacement->end;
+  for (const Replacement& replacement : sorted(begin, end)) {
+    AMCT_ASSERT(replacement.begin >= begin);
+    result.append(file_->text(), begin, replacement.begin - begin);
+    result += replacement.text;
+    begin = replacement.end;
   }
   return result.append(file_->text(), begin, end - begin);
 }
