@@ -15,7 +15,7 @@ ALLOWED = {
     "passes": BASE | {"ir", "quant", "kernels"},
     "runtime": BASE | {"ir", "formats"},
     "report": BASE | {"config"},
-    "workflow": BASE | {"ir", "kernels", "quant", "config", "formats", "passes", "runtime", "report"},
+    "workflow": BASE | {"ir", "kernels", "quant", "decompose", "config", "formats", "passes", "runtime", "report"},
     "cli": BASE | {"workflow", "report"},
     "python": BASE | {"workflow", "decompose"},
 }
@@ -26,6 +26,7 @@ PRIVATE = {
     "CLI/": "cli",
     "spdlog/": "cli",
     "nanobind/": "python",
+    "leveldb/": "amct/formats/tensorflow",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
