@@ -10,6 +10,7 @@ ALLOWED = {
     "ir": BASE,
     "kernels": BASE,
     "quant": BASE | {"kernels"},
+    "decompose": BASE | {"kernels"},
     "config": BASE,
     "formats": BASE | {"ir"},
     "passes": BASE | {"ir", "quant", "kernels"},
@@ -23,6 +24,8 @@ ALLOWED = {
 PRIVATE = {
     "onnxruntime_": "amct/runtime/onnxruntime",
     "hwy/": "amct/kernels",
+    "cblas.h": "amct/kernels",
+    "lapacke.h": "amct/kernels",
     "CLI/": "cli",
     "spdlog/": "cli",
     "nanobind/": "python",

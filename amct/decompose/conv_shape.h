@@ -14,7 +14,8 @@ enum class Mode { kUnchange = 0, kFcfk = 1, kFcsk = 2, kScfk = 3, kScsk = 4 };
 const char* to_string(Mode mode);
 
 /// True when the first of the two convolutions has the kernel's height, [r, Cin, KH, 1], and the
-/// last its width, [Cout, r, 1, KW] (SCFK, FCSK); false when it is the other way round (SCSK, FCFK).
+/// last its width, [Cout, r, 1, KW] (SCFK, FCSK); false when it is the other way round (SCSK,
+/// FCFK).
 bool first_has_height(Mode mode);
 
 /// A 2-D convolution with weight [out_channels, in_channels / groups, kernel_h, kernel_w].

@@ -72,10 +72,11 @@ struct LayerResult {
   std::int64_t full_rank = 0;
   std::int64_t rank = 0;
   Cost before;
-  Cost after;                       // equal to `before` when left alone
-  double relative_error = 0;        // Frobenius norm of (composed kernel - kernel) / norm of kernel
-  std::optional<Factors> factors;   // taken by the first layer of a weight_id; see shares_with
-  std::optional<std::size_t> shares_with;  // index of the result whose factors are also this layer's
+  Cost after;                      // equal to `before` when left alone
+  double relative_error = 0;       // Frobenius norm of (composed kernel - kernel) / norm of kernel
+  std::optional<Factors> factors;  // taken by the first layer of a weight_id; see shares_with
+  std::optional<std::size_t>
+      shares_with;  // index of the result whose factors are also this layer's
 };
 
 /// Called after each layer with (layers done, layers in all, name of the next).
@@ -88,7 +89,8 @@ std::vector<LayerResult> decompose_network(std::span<const Layer> layers, const 
                                            const Progress& progress = {});
 
 /// The same without computing factors where the rule does not need them: modes, ranks and costs of
-/// a dry run. Error figures are still exact to the data's precision where the rule computes them, else 0.
+/// a dry run. Error figures are still exact to the data's precision where the rule computes them,
+/// else 0.
 std::vector<LayerResult> plan_network(std::span<const Layer> layers, const Options& options,
                                       const Progress& progress = {});
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "amct/decompose/unfold.h"
+
+namespace amct::decompose {
+
+/// The leading left singular vectors of a matrix.
+template <typename T>
+struct LeadingPart {
+  std::vector<double> squares;  // squared singular values, descending; all of them when exact
+  Matrix<T> basis;              // [k, rows], orthonormal rows, in the order of `squares`
+};
+
+/// All singular values and left vectors. Throws Error(kRuntime) when LAPACK does not converge.
+template <typename T>
+LeadingPart<T> exact_part(const Matrix<T>& matrix);
+
+/// All squared singular values, descending.
+template <typename T>
+std::vector<double> all_squares(const Matrix<T>& matrix);
+
+/// basis_r * matrix, with the first r rows of the basis: [r, columns].
+template <typename T>
+Matrix<T> project(const Matrix<T>& basis, std::int64_t rank, const Matrix<T>& matrix);
+
+/// |matrix - basis^T * core| / |matrix|, Frobenius norms, for an orthonormal basis.
+template <typename T>
+double relative_error(const Matrix<T>& matrix, double norm_squared, const Matrix<T>& basis,
+                      const Matrix<T>& core);
+
+}  // namespace amct::decompose
