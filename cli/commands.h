@@ -16,5 +16,6 @@ void add_calibration(CLI::App& parent, Action& action);
 void add_check(CLI::App& parent, Action& action);
 void add_run(CLI::App& parent, Action& action);
 void add_diff(CLI::App& parent, Action& action);
+void add_decompose(CLI::App& parent, Action& action);
 
 }  // namespace amct::cli

@@ -55,6 +55,13 @@ int main(int argc, char** argv) {
     add_check(app, action);
     add_run(app, action);
     add_diff(app, action);
+    add_decompose(app, action);
+    CLI::App* caffe = app.add_subcommand("caffe", "Caffe models");
+    caffe->require_subcommand(1);
+    add_decompose(*caffe, action);
+    CLI::App* tensorflow = app.add_subcommand("tensorflow", "TensorFlow models");
+    tensorflow->require_subcommand(1);
+    add_decompose(*tensorflow, action);
   }
   use_documented_help(app);
   try {

@@ -13,11 +13,11 @@ ALLOWED = {
     "decompose": BASE | {"kernels"},
     "config": BASE,
     "formats": BASE | {"ir"},
-    "passes": BASE | {"ir", "quant", "kernels"},
+    "passes": BASE | {"ir", "quant", "decompose", "kernels"},
     "runtime": BASE | {"ir", "formats"},
-    "report": BASE | {"config"},
+    "report": BASE | {"config", "decompose"},
     "workflow": BASE | {"ir", "kernels", "quant", "decompose", "config", "formats", "passes", "runtime", "report"},
-    "cli": BASE | {"workflow", "report"},
+    "cli": BASE | {"workflow", "report", "decompose"},
     "python": BASE | {"workflow", "decompose"},
 }
 # Headers of third parties that only one folder may see.

@@ -152,16 +152,6 @@ void refuse_quantized_model(const ir::Model& model) {
   });
 }
 
-void refuse_to_overwrite_model(const CalibrationOptions& options) {
-  for (const char* suffix : {"_fake_quant_model.onnx", "_deploy_model.onnx"}) {
-    std::error_code missing;
-    if (std::filesystem::equivalent(options.model, options.save_path + suffix, missing))
-      raise(ErrorCode::kUsage,
-            "--save_path '{}' would overwrite the model '{}'; choose another prefix",
-            options.save_path, options.model.string());
-  }
-}
-
 /// The model as the user knows it, with complete node names, and its prepared form.
 struct LoadedModel {
   ir::Model original;
@@ -227,7 +217,8 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   const config::SimpleConfig simple = read_config(options);
   if (!options.dry_run) {
     check_writable(options.save_path);
-    refuse_to_overwrite_model(options);
+    for (const char* suffix : {"_fake_quant_model.onnx", "_deploy_model.onnx"})
+      refuse_to_overwrite(options.model, options.save_path + suffix);
   }
   StageClock clock;
   ir::Model original = onnx::load(options.model);

@@ -45,6 +45,15 @@ void check_writable(const std::string& save_path) {
   const AtomicFile probe(save_path + "_deploy_model.onnx");
 }
 
+void refuse_to_overwrite(const std::filesystem::path& input, const std::filesystem::path& output) {
+  std::error_code missing;
+  if (std::filesystem::equivalent(input, output, missing))
+    raise(ErrorCode::kUsage,
+          "'{}' is the input model and would be overwritten; choose another "
+          "name for the result",
+          output.string());
+}
+
 std::filesystem::path make_temporary_folder(const std::string& save_path) {
   std::random_device random;
   const auto now =

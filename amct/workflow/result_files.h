@@ -32,6 +32,9 @@ class ResultFiles {
 /// Throws Error(kUsage | kIo) unless files can be created under `save_path`; leaves nothing behind.
 void check_writable(const std::string& save_path);
 
+/// Throws Error(kUsage) when `output` is the file `input`.
+void refuse_to_overwrite(const std::filesystem::path& input, const std::filesystem::path& output);
+
 /// The folder "<random>_<timestamp>" of intermediate results, beside the results.
 std::filesystem::path make_temporary_folder(const std::string& save_path);
 

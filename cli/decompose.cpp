@@ -1,0 +1,155 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "amct/base/atomic_file.h"
+#include "amct/base/error.h"
+#include "amct/base/log.h"
+#include "amct/report/decompose_report.h"
+#include "amct/workflow/decompose_caffe.h"
+#include "amct/workflow/decompose_onnx.h"
+#include "amct/workflow/decompose_tensorflow.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/progress.h"
+#include "cli/terminal_size.h"
+#include "cli/usage.h"
+
+namespace amct::cli {
+namespace {
+
+using decompose::LayerResult;
+using decompose::RankRule;
+
+constexpr const char* kExamples = R"(Examples:
+  amct decompose m.onnx --save_path=out/m                       -> out/m_decomposed_model.onnx
+  amct decompose net.meta --save_path=out/net                   -> out/net.meta, .index, .data-*, .pkl, checkpoint
+  amct decompose net.prototxt net.caffemodel --save_path=out/net -> out/net_tensor_decomposition.prototxt, .caffemodel
+  amct decompose m.onnx --dry-run --rule=macs --value=0.5
+
+Rules: evbmf (default; the rank that the kernel's noise tells), rank (value: the rank), ratio (value: share
+of the full rank), energy (value: share of the squared norm that is kept), macs and params (value: share of
+all convolutions' multiplications or weights that is left, shared out over the layers by error).)";
+
+const std::map<std::string, RankRule> kRules{
+    {"evbmf", RankRule::kEvbmf},   {"rank", RankRule::kRank}, {"ratio", RankRule::kRatio},
+    {"energy", RankRule::kEnergy}, {"macs", RankRule::kMacs}, {"params", RankRule::kParams}};
+
+struct Options {
+  std::string model;
+  std::string weights;
+  std::string save_path;
+  std::string report;
+  std::string input_shape;
+  std::string log_level;
+  decompose::Options decompose;
+  runtime::ExecutorOptions executor;
+  bool dry_run = false;
+  bool quiet = false;
+};
+
+void require_weights(const Options& options, const char* kind) {
+  if (options.weights.empty())
+    raise(ErrorCode::kUsage, "'{}' is a Caffe model definition; give {} after it", options.model,
+          kind);
+}
+
+std::vector<LayerResult> run_tensorflow(const Options& options,
+                                        const decompose::Progress& progress) {
+  const std::string checkpoint =
+      options.weights.empty() ? std::filesystem::path(options.model).replace_extension().string()
+                              : options.weights;
+  return workflow::decompose_tensorflow(options.model, checkpoint, options.save_path,
+                                        options.decompose, options.dry_run, progress)
+      .layers;
+}
+
+std::vector<LayerResult> run_caffe(const Options& options, const decompose::Progress& progress) {
+  require_weights(options, "its .caffemodel file");
+  const std::string prefix = options.save_path + "_tensor_decomposition";
+  return workflow::decompose_caffe(options.model, options.weights, prefix + ".prototxt",
+                                   prefix + ".caffemodel", options.decompose, options.dry_run,
+                                   progress);
+}
+
+std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progress& progress) {
+  if (!options.weights.empty())
+    raise(ErrorCode::kUsage, "an ONNX model holds its own weights; '{}' is one file too many",
+          options.weights);
+  return workflow::decompose_onnx(
+      options.model, options.save_path,
+      {options.decompose, options.input_shape, options.executor, options.dry_run, progress});
+}
+
+/// By the ending of the model's name.
+std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress) {
+  const std::string extension = std::filesystem::path(options.model).extension().string();
+  if (extension == ".onnx") return run_onnx(options, progress);
+  if (extension == ".meta") return run_tensorflow(options, progress);
+  if (extension == ".prototxt") return run_caffe(options, progress);
+  raise(
+      ErrorCode::kUsage,
+      "'{}' ends in '{}'; expected .onnx, .meta (TensorFlow) or .prototxt (Caffe). PyTorch models "
+      "are decomposed in Python: amct_pytorch.tensor_decompose.auto_decomposition",
+      options.model, extension);
+}
+
+void run(Options& options) {
+  start_logging(options.log_level);
+  if (!options.dry_run && options.save_path.empty())
+    raise(ErrorCode::kUsage, "--save_path is required (or --dry-run, which writes nothing)");
+  std::vector<LayerResult> layers;
+  {
+    ProgressBar bar;
+    layers = run_format(options, [&](std::size_t done, std::size_t total, const std::string&) {
+      if (!options.quiet) bar.update("decompose", done, total);
+    });
+  }
+  if (!options.report.empty()) write_file(options.report, report::decomposition_json(layers));
+  if (!options.quiet) {
+    const std::string table =
+        report::render_decomposition(layers, options.dry_run, terminal_width());
+    std::fwrite(table.data(), 1, table.size(), stdout);
+  }
+}
+
+}  // namespace
+
+void add_decompose(CLI::App& parent, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand(
+      "decompose", "Split convolutions into two smaller ones each (tensor decomposition)");
+  app->footer(kExamples);
+  app->add_option("model", options->model, "Model: .onnx, .meta or .prototxt")->required();
+  app->add_option(
+      "weights", options->weights,
+      ".caffemodel, or the checkpoint's prefix (default: the .meta without its ending)");
+  app->add_option("--save_path,--save-path", options->save_path,
+                  "Folder and file name prefix of the results");
+  app->add_option("--rule", options->decompose.rule, "How ranks are chosen (default evbmf)")
+      ->transform(CLI::CheckedTransformer(kRules, CLI::ignore_case))
+      ->option_text("evbmf|rank|ratio|energy|macs|params");
+  app->add_option("--value", options->decompose.value, "Number that the rule needs");
+  app->add_option("--skip", options->decompose.skip,
+                  "Layer to leave alone, '*' and '?' allowed; may be given several times");
+  app->add_option("--min_speedup,--min-speedup", options->decompose.min_speedup,
+                  "Leave layers alone whose multiplications fall by less than this factor");
+  app->add_flag("--dry-run", options->dry_run, "Show what would be done; write nothing");
+  app->add_option("--input_shape,--input-shape", options->input_shape,
+                  "ONNX: shapes \"name:1,3,224,224\" of open inputs, to count multiplications");
+  app->add_option("--report", options->report, "JSON file for the figures of every layer");
+  app->add_option("--threads", options->decompose.threads, "Threads (default: all cores)")
+      ->check(whole_number(0, std::numeric_limits<int>::max()));
+  app->add_option("--onnxruntime", options->executor.library,
+                  "ONNX: ONNX Runtime library or its folder, to count multiplications");
+  app->add_option("--log-level", options->log_level,
+                  "DEBUG, INFO, WARNING or ERROR (default: AMCT_LOG_LEVEL)");
+  app->add_flag("--quiet", options->quiet, "No progress bar and no table");
+  app->final_callback([options, &action] { action = [options] { run(*options); }; });
+}
+
+}  // namespace amct::cli
