@@ -10,9 +10,7 @@
 #include "amct/base/error.h"
 #include "amct/base/log.h"
 #include "amct/report/decompose_report.h"
-#include "amct/workflow/decompose_caffe.h"
 #include "amct/workflow/decompose_onnx.h"
-#include "amct/workflow/decompose_tensorflow.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/progress.h"
@@ -52,30 +50,6 @@ struct Options {
   bool quiet = false;
 };
 
-void require_weights(const Options& options, const char* kind) {
-  if (options.weights.empty())
-    raise(ErrorCode::kUsage, "'{}' is a Caffe model definition; give {} after it", options.model,
-          kind);
-}
-
-std::vector<LayerResult> run_tensorflow(const Options& options,
-                                        const decompose::Progress& progress) {
-  const std::string checkpoint =
-      options.weights.empty() ? std::filesystem::path(options.model).replace_extension().string()
-                              : options.weights;
-  return workflow::decompose_tensorflow(options.model, checkpoint, options.save_path,
-                                        options.decompose, options.dry_run, progress)
-      .layers;
-}
-
-std::vector<LayerResult> run_caffe(const Options& options, const decompose::Progress& progress) {
-  require_weights(options, "its .caffemodel file");
-  const std::string prefix = options.save_path + "_tensor_decomposition";
-  return workflow::decompose_caffe(options.model, options.weights, prefix + ".prototxt",
-                                   prefix + ".caffemodel", options.decompose, options.dry_run,
-                                   progress);
-}
-
 std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progress& progress) {
   if (!options.weights.empty())
     raise(ErrorCode::kUsage, "an ONNX model holds its own weights; '{}' is one file too many",
@@ -89,8 +63,6 @@ std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progr
 std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress) {
   const std::string extension = std::filesystem::path(options.model).extension().string();
   if (extension == ".onnx") return run_onnx(options, progress);
-  if (extension == ".meta") return run_tensorflow(options, progress);
-  if (extension == ".prototxt") return run_caffe(options, progress);
   raise(
       ErrorCode::kUsage,
       "'{}' ends in '{}'; expected .onnx, .meta (TensorFlow) or .prototxt (Caffe). PyTorch models "

@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import pathlib
 
 import numpy as np
 import onnx
 import pytest
 from amct_cli import amct, infer, make_model, ops, ports_of
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 F32 = np.float32
 TOLERANCE = {np.float16: 4e-3, np.float32: 2e-6, np.float64: 1e-13}
@@ -43,6 +45,13 @@ def low_rank(rng, cout, cin, kh, kw, rank):
     return np.einsum("orw,rih->oihw", last, first)
 
 
+def outputs(model, feed):
+    """ONNX Runtime has no float64 Conv for processors: there the onnx package's own evaluator stands in."""
+    if next(iter(feed.values())).dtype != np.float64:
+        return infer(model, feed)
+    return ReferenceEvaluator(str(model) if isinstance(model, pathlib.Path) else model).run(None, feed)
+
+
 def scaled_difference(wanted, got):
     wanted, got = wanted.astype(np.float64), got.astype(np.float64)
     return np.abs(wanted - got).max() / np.abs(wanted).max()
@@ -52,7 +61,7 @@ MODES = {"SCFK": (64, 64, 3, 3), "SCSK": (72, 64, 5, 3), "FCFK": (64, 80, 3, 5),
 PADDINGS = [{}, {"pads": [1, 2, 0, 1]}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"}]
 
 
-@pytest.mark.parametrize("mode,dtype", itertools.product(MODES, TOLERANCE))
+@pytest.mark.parametrize("mode,dtype", list(itertools.product(MODES, TOLERANCE)))
 def test_full_rank_equals_the_original(tmp_path, mode, dtype):
     shape = MODES[mode]
     rng = np.random.default_rng(2)
@@ -66,7 +75,7 @@ def test_full_rank_equals_the_original(tmp_path, mode, dtype):
         assert report(folder)["conv"]["mode"] == mode
         assert report(folder)["conv"]["rank"] == full
         assert ports_of(target) == ports_of(model)
-        difference = scaled_difference(infer(model, feed)[0], infer(target, feed)[0])
+        difference = scaled_difference(outputs(model, feed)[0], outputs(target, feed)[0])
         assert difference < TOLERANCE[dtype], (padding, stride, difference)
 
 
