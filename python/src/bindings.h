@@ -5,6 +5,8 @@
 namespace amct::python {
 
 /// One function per public header of the library; module.cpp calls them all.
+void bind_atomic_file(nanobind::module_& module);
+void bind_decompose(nanobind::module_& module);
 void bind_error(nanobind::module_& module);
 void bind_log(nanobind::module_& module);
 

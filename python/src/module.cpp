@@ -5,4 +5,6 @@ NB_MODULE(_native, module) {
   module.attr("__version__") = AMCT_VERSION;
   amct::python::bind_error(module);
   amct::python::bind_log(module);
+  amct::python::bind_atomic_file(module);
+  amct::python::bind_decompose(module);
 }
