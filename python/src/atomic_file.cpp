@@ -11,7 +11,7 @@ namespace amct::python {
 void bind_atomic_file(nb::module_& module) {
   module.def(
       "write_file",
-      [](const std::filesystem::path& path, nb::bytes content) {
+      [](const std::filesystem::path& path, const nb::bytes& content) {
         const std::string_view bytes(static_cast<const char*>(content.data()), content.size());
         nb::gil_scoped_release release;
         write_file(path, bytes);

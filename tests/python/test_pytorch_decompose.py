@@ -304,6 +304,13 @@ def test_d3_one_module_under_two_names_stays_one(tmp_path):
     rebuilt.load_state_dict(model.state_dict())
 
 
+def test_d3_one_module_twice_in_one_parent():
+    conv = nn.Conv2d(64, 64, 3)
+    model = nn.ModuleDict({"a": conv, "b": conv})
+    assert auto_decomposition(model)[1] == {"a": ["a.0", "a.1"], "b": ["b.0", "b.1"]}
+    assert model["a"] is model["b"] and type(model["a"]) is nn.Sequential
+
+
 def test_d3_shared_weights_and_biases_are_shared_after_rebuilding(tmp_path):
     def net():
         model = nn.Sequential(*(nn.Conv2d(64, 64, 3, padding=1) for _ in range(3)))

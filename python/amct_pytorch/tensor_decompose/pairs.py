@@ -91,6 +91,6 @@ def carry_over(conv: nn.Conv2d, both: nn.Sequential, move: bool) -> None:
 def relink(model: nn.Module, replacements: Mapping[nn.Module, nn.Module]) -> None:
     """Puts each replacement in every place that holds the original."""
     for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
+        for name, child in list(parent._modules.items()):
             if child in replacements:
                 parent.register_module(name, replacements[child])
