@@ -103,11 +103,9 @@ LayerOutcome run(const LayerTask& task, std::vector<T> weights, Workers workers)
     out.relative_error = expected_error(ranked.part.squares, out.rank, kernel.norm_squared);
     return out;
   }
-  LeadingPart<T>& part = ranked.part;
-  if (part.core.rows == 0) part.core = project(part.basis, out.rank, kernel.matrix);
-  part.core.rows = part.basis.rows = out.rank;
-  out.relative_error =
-      relative_error(kernel.matrix, kernel.norm_squared, part.basis, part.core, workers);
+  Matrix<T> core = project(ranked.part.basis, out.rank, kernel.matrix);
+  ranked.part.basis.rows = out.rank;
+  out.relative_error = relative_error(kernel.matrix, kernel.norm_squared, ranked.part.basis, core);
   kernel.matrix.values.reset();
   out.factors = fold(std::move(ranked.part.basis), std::move(core), kernel.exponent,
                      task.layer->shape, task.mode, task.layer->largest_value, workers);
