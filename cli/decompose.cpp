@@ -42,27 +42,30 @@ struct Options {
   std::string weights;
   std::string save_path;
   std::string report;
-  std::string input_shape;
   std::string log_level;
+  runtime::DataOptions data;
+  std::size_t batch_num = 0;
   decompose::Options decompose;
   runtime::ExecutorOptions executor;
   bool dry_run = false;
   bool quiet = false;
 };
 
-std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progress& progress) {
+std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progress& progress,
+                                  const workflow::BatchProgress& batch_progress) {
   if (!options.weights.empty())
     raise(ErrorCode::kUsage, "an ONNX model holds its own weights; '{}' is one file too many",
           options.weights);
-  return workflow::decompose_onnx(
-      options.model, options.save_path,
-      {options.decompose, options.input_shape, options.executor, options.dry_run, progress});
+  return workflow::decompose_onnx(options.model, options.save_path,
+                                  {options.decompose, options.data, options.batch_num,
+                                   options.executor, options.dry_run, progress, batch_progress});
 }
 
 /// By the ending of the model's name.
-std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress) {
+std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress,
+                                    const workflow::BatchProgress& batch_progress) {
   const std::string extension = std::filesystem::path(options.model).extension().string();
-  if (extension == ".onnx") return run_onnx(options, progress);
+  if (extension == ".onnx") return run_onnx(options, progress, batch_progress);
   raise(
       ErrorCode::kUsage,
       "'{}' ends in '{}'; expected .onnx, .meta (TensorFlow) or .prototxt (Caffe). PyTorch models "
@@ -77,9 +80,15 @@ void run(Options& options) {
   std::vector<LayerResult> layers;
   {
     ProgressBar bar;
-    layers = run_format(options, [&](std::size_t done, std::size_t total, const std::string&) {
-      if (!options.quiet) bar.update("decompose", done, total);
-    });
+    const auto show = [&](const char* stage, std::size_t done, std::size_t total) {
+      if (!options.quiet) bar.update(stage, done, total);
+    };
+    layers = run_format(
+        options,
+        [&](std::size_t done, std::size_t total, const std::string&) {
+          show("decompose", done, total);
+        },
+        [&](std::size_t done, std::size_t total, double) { show("run", done, total); });
   }
   if (!options.report.empty()) write_file(options.report, report::decomposition_json(layers));
   if (!options.quiet) {
@@ -111,13 +120,22 @@ void add_decompose(CLI::App& parent, Action& action) {
   app->add_option("--min_speedup,--min-speedup", options->decompose.min_speedup,
                   "Leave layers alone whose multiplications fall by less than this factor");
   app->add_flag("--dry-run", options->dry_run, "Show what would be done; write nothing");
-  app->add_option("--input_shape,--input-shape", options->input_shape,
+  app->add_option("--data_dir,--data-dir", options->data.data_dir,
+                  "ONNX: calibration data, one folder per input separated by ';'; ranks stay, "
+                  "factors are fitted to the layers' outputs");
+  app->add_option("--data_types,--data-types", options->data.data_types,
+                  "ONNX: data types \"float32;int64\". Default: the model's");
+  app->add_option("--batch_num,--batch-num", options->batch_num,
+                  "ONNX: batches to use (default: all)")
+      ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()));
+  app->add_option("--input_shape,--input-shape", options->data.input_shape,
                   "ONNX: shapes \"name:1,3,224,224\" of open inputs, to count multiplications");
   app->add_option("--report", options->report, "JSON file for the figures of every layer");
   app->add_option("--threads", options->decompose.threads, "Threads (default: all cores)")
       ->check(whole_number(0, std::numeric_limits<int>::max()));
-  app->add_option("--onnxruntime", options->executor.library,
-                  "ONNX: ONNX Runtime library or its folder, to count multiplications");
+  app->add_option(
+      "--onnxruntime", options->executor.library,
+      "ONNX: ONNX Runtime library or its folder, for data and to count multiplications");
   app->add_option("--log-level", options->log_level,
                   "DEBUG, INFO, WARNING or ERROR (default: AMCT_LOG_LEVEL)");
   app->add_flag("--quiet", options->quiet, "No progress bar and no table");

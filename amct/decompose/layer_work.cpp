@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "amct/base/error.h"
+#include "amct/decompose/data_fit.h"
 #include "amct/decompose/leading_part.h"
 #include "amct/decompose/rank.h"
 #include "amct/decompose/unfold.h"
@@ -103,9 +104,20 @@ LayerOutcome run(const LayerTask& task, std::vector<T> weights, Workers workers)
     out.relative_error = expected_error(ranked.part.squares, out.rank, kernel.norm_squared);
     return out;
   }
-  Matrix<T> core = project(ranked.part.basis, out.rank, kernel.matrix);
-  ranked.part.basis.rows = out.rank;
-  out.relative_error = relative_error(kernel.matrix, kernel.norm_squared, ranked.part.basis, core);
+  Matrix<T> core;
+  if (task.layer->input_moments) {
+    DataFit<T> fit = fit_to_data(kernel.matrix, out.rank, task.layer->input_moments(),
+                                 rows_are_inputs(task.mode));
+    out.relative_error = fit.kernel_error;
+    out.output_error = fit.output_error;
+    ranked.part.basis = std::move(fit.basis);
+    core = std::move(fit.core);
+  } else {
+    core = project(ranked.part.basis, out.rank, kernel.matrix);
+    ranked.part.basis.rows = out.rank;
+    out.relative_error =
+        relative_error(kernel.matrix, kernel.norm_squared, ranked.part.basis, core);
+  }
   kernel.matrix.values.reset();
   out.factors = fold(std::move(ranked.part.basis), std::move(core), kernel.exponent,
                      task.layer->shape, task.mode, task.layer->largest_value, workers);

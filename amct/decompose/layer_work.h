@@ -24,6 +24,7 @@ struct LayerOutcome {
   bool zero_kernel = false;
   std::int64_t rank = 0;
   double relative_error = 0;
+  std::optional<double> output_error;
   std::optional<Factors> factors;
 };
 

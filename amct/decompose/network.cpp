@@ -165,6 +165,7 @@ class Network {
       result.rank = outcome.rank;
       result.after = cost_after(layers_[member], unit.mode, outcome.rank);
       result.relative_error = outcome.relative_error;
+      result.output_error = outcome.output_error;
       if (member != unit.members.front()) result.shares_with = unit.members.front();
     }
     results_[unit.members.front()].factors = std::move(outcome.factors);

@@ -28,6 +28,9 @@ struct Layer {
   std::int64_t output_positions = 0;
   /// Largest finite value of the stored type: factors are rescaled, then clamped to it (case D4).
   double largest_value = 3.4028234663852886e38;
+  /// Second moments of the layer's inputs (InputMoments::lower of the layer's mode); then factors
+  /// are fitted to the output on the data instead of to the kernel. May be empty.
+  std::function<std::vector<double>()> input_moments;
   /// Why the format cannot decompose it (no constant weight, wrong type...); empty when it can.
   std::string refusal;
 };
@@ -74,6 +77,8 @@ struct LayerResult {
   Cost before;
   Cost after;                      // equal to `before` when left alone
   double relative_error = 0;       // Frobenius norm of (composed kernel - kernel) / norm of kernel
+  /// Root mean square error of the output over that of the output, on the data behind input_moments.
+  std::optional<double> output_error;
   std::optional<Factors> factors;  // taken by the first layer of a weight_id; see shares_with
   std::optional<std::size_t>
       shares_with;  // index of the result whose factors are also this layer's

@@ -24,11 +24,10 @@ struct Axes {
 Axes axes_of(const ConvShape& s, Mode mode) {
   const std::int64_t out_stride = s.in_channels * s.kernel_h * s.kernel_w;
   const std::int64_t in_stride = s.kernel_h * s.kernel_w;
-  const bool rows_are_inputs = mode == Mode::kScfk || mode == Mode::kScsk;
   const bool rows_have_height = mode == Mode::kScfk || mode == Mode::kFcfk;
   Axes a{s.out_channels, s.kernel_w, s.in_channels, s.kernel_h,
          out_stride,     1,          in_stride,     s.kernel_w};
-  if (rows_are_inputs) {
+  if (rows_are_inputs(mode)) {
     std::swap(a.row_channels, a.column_channels);
     std::swap(a.row_channel_stride, a.column_channel_stride);
   }
@@ -120,6 +119,8 @@ void balance(Matrix<T>* basis, Matrix<T>* core, int exponent, double largest_val
 }
 
 }  // namespace
+
+bool rows_are_inputs(Mode mode) { return mode == Mode::kScfk || mode == Mode::kScsk; }
 
 template <typename T>
 UnfoldedKernel<T> unfold(std::span<const T> kernel, T largest, const ConvShape& shape, Mode mode,

@@ -29,6 +29,9 @@ struct Matrix {
   std::unique_ptr<T[]> values;
 };
 
+/// Whether the rows of an unfolded kernel run over input channels (SC modes); else the columns do.
+bool rows_are_inputs(Mode mode);
+
 /// A kernel as a matrix, the smaller channel and kernel axis as rows (upstream_facts 4.2), brought
 /// to a largest absolute value in [1, 2) by a power of two.
 template <typename T>

@@ -78,6 +78,18 @@ void solve_lower(Index n, Index k, const double* lower, double* x) {
    lower, narrow(n), x, narrow(k));
 }
 
+void solve_lower_transposed(Index n, Index k, const float* lower, float* x) {
+  AMCT_BLAS(cblas_strsm)
+  (CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, narrow(n), narrow(k), 1.0F,
+   lower, narrow(n), x, narrow(k));
+}
+
+void solve_lower_transposed(Index n, Index k, const double* lower, double* x) {
+  AMCT_BLAS(cblas_dtrsm)
+  (CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, narrow(n), narrow(k), 1.0, lower,
+   narrow(n), x, narrow(k));
+}
+
 void orthonormalize_rows(Index n, Index k, float* x) {
   AMCT_ASSERT(n <= k);
   const int rows = narrow(n);

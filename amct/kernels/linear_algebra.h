@@ -29,6 +29,10 @@ bool cholesky(Index n, double* a);
 void solve_lower(Index n, Index k, const float* lower, float* x);
 void solve_lower(Index n, Index k, const double* lower, double* x);
 
+/// The same with the transposed matrix: x[n, k] = lower^-T * x.
+void solve_lower_transposed(Index n, Index k, const float* lower, float* x);
+void solve_lower_transposed(Index n, Index k, const double* lower, double* x);
+
 /// Makes the n rows of x[n, k], n <= k, orthonormal by Householder reflections: safe for every x.
 void orthonormalize_rows(Index n, Index k, float* x);
 void orthonormalize_rows(Index n, Index k, double* x);

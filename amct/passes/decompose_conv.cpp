@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cfloat>
 #include <utility>
@@ -162,6 +163,26 @@ ConvLayers list_convolutions(ir::Model& model,
     }
   });
   return found;
+}
+
+decompose::Padding padding_of(const ir::Node& node, std::int64_t height, std::int64_t width) {
+  const std::string rule = node.attribute_string("auto_pad", "NOTSET");
+  if (rule == "VALID") return {};
+  if (rule == "NOTSET" || rule.empty()) {
+    const auto pads = node.attribute_ints("pads", {0, 0, 0, 0});
+    return {pads[0], pads[1], pads[2], pads[3]};
+  }
+  const ConvShape shape = shape_of(node);
+  const auto total = [](std::int64_t size, std::int64_t kernel, std::int64_t stride) {
+    const std::int64_t outputs = (size + stride - 1) / stride;
+    return std::max<std::int64_t>(0, (outputs - 1) * stride + kernel - size);
+  };
+  const std::int64_t rows = total(height, shape.kernel_h, shape.stride_h);
+  const std::int64_t columns = total(width, shape.kernel_w, shape.stride_w);
+  const std::int64_t odd = rule == "SAME_LOWER" ? 1 : 0;  // where the odd one of them goes
+  const std::int64_t top = (rows + odd) / 2;
+  const std::int64_t left = (columns + odd) / 2;
+  return {top, left, rows - top, columns - left};
 }
 
 std::vector<std::vector<std::string>> decompose_convolutions(ir::Model& model,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "amct/decompose/input_moments.h"
 #include "amct/decompose/network.h"
 #include "amct/ir/graph.h"
 
@@ -21,6 +22,9 @@ struct ConvLayers {
 /// Layers that cannot be decomposed carry a refusal. Node names must be complete (pass name_nodes).
 ConvLayers list_convolutions(ir::Model& model,
                              const std::map<std::string, std::int64_t>& output_positions = {});
+
+/// Padding of a listed convolution for an input of that size.
+decompose::Padding padding_of(const ir::Node& node, std::int64_t height, std::int64_t width);
 
 /// Replaces each decomposed Conv `c` by two, "c.0" without bias and "c.1" (made unique), and
 /// returns their names, empty for a layer left alone. Results are in the order of

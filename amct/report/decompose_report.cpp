@@ -16,7 +16,7 @@ using decompose::Cost;
 using decompose::LayerResult;
 using decompose::Mode;
 
-constexpr std::size_t kNarrowest = 80;
+constexpr std::size_t kNarrowest = 100;
 constexpr std::size_t kNamesPerReason = 8;
 
 bool is_decomposed(const LayerResult& layer) { return layer.mode != Mode::kUnchange; }
@@ -81,18 +81,19 @@ std::string render_decomposition(std::span<const LayerResult> layers, bool dry_r
   std::string text = fmt::format("{} of {} convolutions {}\n", done, layers.size(),
                                  dry_run ? "would be decomposed" : "decomposed");
   if (done > 0)
-    text += fmt::format("  {:<4} {:>9} {:>20} {:>20} {:>8}  {}\n", "mode", "rank", "MACs",
-                        "weights", "error", "layer");
+    text += fmt::format("  {:<4} {:>9} {:>20} {:>20} {:>8} {:>8}  {}\n", "mode", "rank", "MACs",
+                        "weights", "error", "output", "layer");
   for (const LayerResult& layer : layers) {
     if (!is_decomposed(layer)) continue;
     const auto change = [](std::int64_t before, std::int64_t after) {
       return fmt::format("{} -> {}", count_text(before), count_text(after));
     };
-    text += fmt::format("  {:<4} {:>9} {:>20} {:>20} {:>8.4f}  {}\n", to_string(layer.mode),
+    text += fmt::format("  {:<4} {:>9} {:>20} {:>20} {:>8.4f} {:>8}  {}\n", to_string(layer.mode),
                         fmt::format("{}/{}", layer.rank, layer.full_rank),
                         change(layer.before.macs, layer.after.macs),
                         change(layer.before.params, layer.after.params), layer.relative_error,
-                        shortened(layer.name, width - 70));
+                        layer.output_error ? fmt::format("{:.4f}", *layer.output_error) : "-",
+                        shortened(layer.name, width - 79));
   }
   const auto [before, after] = add_up(layers);
   if (done > 0)
@@ -116,6 +117,7 @@ std::string decomposition_json(std::span<const LayerResult> layers) {
       entry["relative_error"] = layer.relative_error;
     else
       entry["reason"] = layer.reason;
+    if (layer.output_error) entry["output_error"] = *layer.output_error;
     list.push_back(std::move(entry));
   }
   const auto [before, after] = add_up(layers);

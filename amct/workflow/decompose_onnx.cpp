@@ -11,6 +11,7 @@
 #include "amct/passes/pass_manager.h"
 #include "amct/passes/pipelines.h"
 #include "amct/runtime/data_source.h"
+#include "amct/workflow/conv_inputs.h"
 #include "amct/workflow/result_files.h"
 
 namespace amct::workflow {
@@ -48,7 +49,7 @@ std::map<std::string, std::int64_t> infer_positions(const ir::Model& model,
   for (const auto& node : model.graph->nodes())
     if (node->op_type == "Conv") taps.push_back(node->output()->name());
   if (taps.empty()) return positions;
-  const ir::Model shaped = with_input_shapes(model, options.input_shape);
+  const ir::Model shaped = with_input_shapes(model, options.data.input_shape);
   try {
     runtime::ExecutorOptions executor = options.executor;
     executor.optimization_level = 0;
@@ -75,10 +76,16 @@ std::vector<decompose::LayerResult> decompose_onnx(const std::filesystem::path& 
   }
   ir::Model model = onnx::load(path);
   prepare(model);
-  const passes::ConvLayers convolutions =
+  passes::ConvLayers convolutions =
       passes::list_convolutions(model, infer_positions(model, options));
   if (options.dry_run)
     return decompose::plan_network(convolutions.layers, options.decompose, options.progress);
+  if (!options.data.data_dir.empty()) {
+    const auto data =
+        runtime::open_data(options.data, runtime::model_inputs(model), options.batch_num);
+    observe_inputs(model, convolutions, *data, options.batch_num, options.executor,
+                   options.batch_progress);
+  }
   std::vector<decompose::LayerResult> results =
       decompose::decompose_network(convolutions.layers, options.decompose, options.progress);
   passes::decompose_convolutions(model, convolutions, results);

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import onnx
 import pytest
-from amct_cli import amct, infer, make_model, ops, ports_of
+from amct_cli import amct, infer, make_model, ops, ports_of, save_batches
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -209,3 +209,21 @@ def test_a_convolution_in_a_branch(tmp_path):
     for condition in (True, False):
         feed = {"c": np.array(condition), "x": rng.normal(size=(1, 64, 8, 8)).astype(F32)}
         assert scaled_difference(infer(model, feed)[0], infer(target, feed)[0]) < 1e-5
+
+
+def test_data_lower_the_error_of_the_output(tmp_path):
+    rng = np.random.default_rng(10)
+    mixing = rng.normal(size=(64, 64)) * np.geomspace(1, 0.01, 64)
+    images = [np.einsum("oc,nchw->nohw", mixing, rng.normal(size=(2, 64, 12, 12))).astype(F32) for _ in range(5)]
+    model, _ = conv_model(rng.normal(size=(64, 64, 3, 3)), image=(2, 12, 12), pads=[1, 1, 1, 1])
+    save_batches(tmp_path / "images", images[:4])
+    errors = {}
+    for name, arguments in {"plain": [], "data": [f"--data_dir={tmp_path}/images"]}.items():
+        (tmp_path / name).mkdir()
+        _, target = decompose(tmp_path / name, model, *arguments)
+        wanted, got = infer(model, {"x": images[4]})[0], infer(target, {"x": images[4]})[0]
+        errors[name] = np.linalg.norm(wanted - got) / np.linalg.norm(wanted)
+    assert errors["data"] < 0.7 * errors["plain"], errors
+    told = report(tmp_path / "data")["conv"]["output_error"]
+    assert 0.7 * errors["data"] < told < 1.3 * errors["data"]
+    assert report(tmp_path / "plain")["conv"]["relative_error"] < report(tmp_path / "data")["conv"]["relative_error"]
