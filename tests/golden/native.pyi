@@ -1,5 +1,8 @@
 """The C++ core of AMCT, as the packages amct_* use it."""
 
+from collections.abc import Callable, Sequence
+import enum
+import os
 
 
 def set_log_sink(sink: object | None) -> None:
@@ -9,3 +12,140 @@ def set_log_sink(sink: object | None) -> None:
 
 def log_line(level: int, line: str) -> None:
     """Hands one line to the sink."""
+
+def write_file(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a whole file with mode 0640; it appears whole or not at all."""
+
+class Mode(enum.Enum):
+    """How a kernel is split in two."""
+
+    UNCHANGE = 0
+
+    FCFK = 1
+
+    FCSK = 2
+
+    SCFK = 3
+
+    SCSK = 4
+
+class ConvShape:
+    """A 2-D convolution; kernel, stride and dilation are (height, width)."""
+
+    def __init__(self, out_channels: int, in_channels: int, kernel: Sequence[int], stride: Sequence[int] = [1, 1], dilation: Sequence[int] = [1, 1], groups: int = 1) -> None: ...
+
+def choose_mode(shape: ConvShape) -> tuple[Mode, str]:
+    """The mode and, when it is UNCHANGE, why."""
+
+def first_has_height(mode: Mode) -> bool:
+    """Whether the first of the two convolutions has the kernel's height."""
+
+class Layer:
+    """One convolution of a network."""
+
+    def __init__(self, name: str, shape: ConvShape, read_weights: Callable, weight_id: str = '', output_positions: int = 0, largest_value: float = 3.4028234663852886e+38, refusal: str = '') -> None:
+        """
+        read_weights() returns a C-ordered float32 or float64 array [Cout, Cin, KH, KW].
+        """
+
+class RankRule(enum.Enum):
+    """How the rank of a layer is chosen."""
+
+    EVBMF = 0
+
+    RANK = 1
+
+    RATIO = 2
+
+    ENERGY = 3
+
+    MACS = 4
+
+    PARAMS = 5
+
+class Options:
+    def __init__(self) -> None: ...
+
+    @property
+    def rule(self) -> RankRule: ...
+
+    @rule.setter
+    def rule(self, arg: RankRule, /) -> None: ...
+
+    @property
+    def value(self) -> float: ...
+
+    @value.setter
+    def value(self, arg: float, /) -> None: ...
+
+    @property
+    def skip(self) -> list[str]: ...
+
+    @skip.setter
+    def skip(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def min_speedup(self) -> float: ...
+
+    @min_speedup.setter
+    def min_speedup(self, arg: float, /) -> None: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    @threads.setter
+    def threads(self, arg: int, /) -> None: ...
+
+class Cost:
+    @property
+    def macs(self) -> int: ...
+
+    @property
+    def params(self) -> int: ...
+
+class LayerResult:
+    """What became of a layer, and what it costs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def mode(self) -> Mode: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def full_rank(self) -> int: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def before(self) -> Cost: ...
+
+    @property
+    def after(self) -> Cost: ...
+
+    @property
+    def relative_error(self) -> float: ...
+
+    @property
+    def shares_with(self) -> int | None:
+        """Index of the result whose factors are also this layer's."""
+
+    @property
+    def first(self) -> object:
+        """Weight of the first convolution, or None; a view."""
+
+    @property
+    def last(self) -> object:
+        """Weight of the last convolution, or None; a view."""
+
+def decompose_network(layers: Sequence[Layer], options: Options, progress: Callable | None = None) -> list[LayerResult]:
+    """
+    Decomposes what qualifies; one result per layer. progress(done, all, name of the next).
+    """
+
+def plan_network(layers: Sequence[Layer], options: Options, progress: Callable | None = None) -> list[LayerResult]:
+    """Modes, ranks and costs without factors."""
