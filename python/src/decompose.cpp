@@ -130,6 +130,7 @@ void bind_request(nb::module_& module) {
                              .weight_id = std::move(weight_id),
                              .output_positions = output_positions,
                              .largest_value = largest_value,
+                             .input_moments = {},
                              .refusal = std::move(refusal)};
           },
           nb::arg("name"), nb::arg("shape"), nb::arg("read_weights"), nb::arg("weight_id") = "",
