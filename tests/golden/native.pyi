@@ -149,3 +149,6 @@ def decompose_network(layers: Sequence[Layer], options: Options, progress: Calla
 
 def plan_network(layers: Sequence[Layer], options: Options, progress: Callable | None = None) -> list[LayerResult]:
     """Modes, ranks and costs without factors."""
+
+def decompose_caffe(model_file: str, weights_file: str, new_model_file: str, new_weights_file: str, options: Options, dry_run: bool = False) -> list[LayerResult]:
+    """Decomposes a Caffe network; one result per Convolution layer."""

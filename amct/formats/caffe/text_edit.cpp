@@ -11,6 +11,18 @@ constexpr std::string_view kBlanks = " \t\r";
 
 bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+
+/// Appends a piece; two words that a mark between them kept apart, as in "[2]name", stay apart.
+void join(std::string& text, std::string_view piece) {
+  if (!text.empty() && !piece.empty() && is_word(text.back()) && is_word(piece.front()))
+    text += ' ';
+  text += piece;
+}
+
 /// The end of the line when only blanks follow, its line feed included.
 std::optional<std::size_t> end_of_line(const std::string& text, std::size_t offset) {
   while (offset < text.size() && is_blank(text[offset])) ++offset;
@@ -97,11 +109,12 @@ std::string TextEdit::apply(std::size_t begin, std::size_t end) const {
   std::string result;
   for (const Replacement& replacement : sorted(begin, end)) {
     AMCT_ASSERT(replacement.begin >= begin);
-    result.append(file_->text(), begin, replacement.begin - begin);
-    result += replacement.text;
+    join(result, std::string_view(file_->text()).substr(begin, replacement.begin - begin));
+    join(result, replacement.text);
     begin = replacement.end;
   }
-  return result.append(file_->text(), begin, end - begin);
+  join(result, std::string_view(file_->text()).substr(begin, end - begin));
+  return result;
 }
 
 std::string quote(std::string_view text) {

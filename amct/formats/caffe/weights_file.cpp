@@ -133,11 +133,11 @@ Values WeightsFile::read_blob(std::size_t layer, std::size_t blob) const {
 void WeightsFile::split(const std::map<std::size_t, WeightsSplit>& splits,
                         const std::function<void(std::string_view)>& write) const {
   const char* done = bytes_.data();
-  for (const auto& [position, split] : splits) {
-    const Layer& layer = layers_[position];
+  for (const auto& entry : splits) {
+    const Layer& layer = layers_[entry.first];
     write({done, static_cast<std::size_t>(layer.field.data() - done)});
     with_layer(layer, [&](auto message) {
-      const auto [first, last] = split_layer(std::move(message), split);
+      const auto [first, last] = split_layer(std::move(message), entry.second);
       write_layer(first, layer.v1 ? kLayers : kLayer, write);
       write_layer(last, layer.v1 ? kLayers : kLayer, write);
       return 0;

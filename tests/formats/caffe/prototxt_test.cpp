@@ -102,6 +102,14 @@ TEST(TextEdit, ChangesOnlyWhatItNames) {
             "x: 1\ny: 2 g: 5,\n");
 }
 
+TEST(TextEdit, KeepsWordsApart) {
+  const Prototxt file = parse("a: 1 b: [2]c: [3]d: 4");
+  TextEdit edit(file);
+  edit.remove(file.fields()[1]);
+  edit.replace(file.fields()[2], {"x: 5"});
+  EXPECT_EQ(edit.apply(0, file.text().size()), "a: 1 x: 5 d: 4");
+}
+
 TEST(TextEdit, QuotesNames) { EXPECT_EQ(quote("a\"b\\c"), "\"a\\\"b\\\\c\""); }
 
 }  // namespace
