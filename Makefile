@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 BUILD := build/release
 FUZZ_SECONDS ?= 600
 
-.PHONY: help setup build demo test test-unit test-python check format format-check tidy bench fuzz clean
+.PHONY: help setup build demo demo-decompose test test-unit test-python check format format-check tidy bench fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z%-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,6 +17,9 @@ build: setup  ## build the command line, the library, the tests and the benchmar
 
 demo: build  ## quantize real pretrained models and show float and INT8 accuracy
 	@$(PYTHON) examples/demo.py
+
+demo-decompose: build  ## decompose a trained network in PyTorch, ONNX and TensorFlow
+	@$(PYTHON) examples/demo_decompose.py
 
 test: build test-unit test-python  ## all tests
 

@@ -18,6 +18,7 @@ from torch import nn
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 
+import decompose_pytorch  # noqa: E402
 from fashion import MADE, images  # noqa: E402
 
 AMCT = ROOT / "build" / "release" / "cli" / "amct"
@@ -89,8 +90,8 @@ def decompose(model: pathlib.Path, name: str, *arguments: str) -> tuple[pathlib.
     return pathlib.Path(f"{prefix}_decomposed_model.onnx"), json.loads(figures.read_text())
 
 
-def main(net: nn.Sequential) -> dict[str, float]:
-    """`net`: the trained network."""
+def run() -> dict[str, float]:
+    net = decompose_pytorch.train_or_load()
     shutil.rmtree(FOLDER, ignore_errors=True)
     model = export(net, FOLDER / "fashion.onnx")
     plain, figures = decompose(model, "plain", "--quiet")
@@ -99,3 +100,7 @@ def main(net: nn.Sequential) -> dict[str, float]:
     print(f"  {'':26}{'original':>12}{'decomposed':>12}{'with data':>12}")
     print(f"  {'accuracy, %':26}" + "".join(f"{value:12.2f}" for value in result.values()))
     return result | {"params": figures["before"]["params"], "params_decomposed": figures["after"]["params"]}
+
+
+if __name__ == "__main__":
+    run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import json
 import pathlib
 import sys
@@ -14,24 +13,21 @@ import torch
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "build" / "release" / "python"))
+sys.path[:0] = [str(ROOT / "build" / "release" / "python"), str(ROOT / "examples")]
 
+import fashion  # noqa: E402
 from amct_pytorch.tensor_decompose import auto_decomposition  # noqa: E402
+from fashion import MADE  # noqa: E402
 
-DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
-MADE = ROOT / "build" / "made_models"
 WEIGHTS = MADE / "fashion_cnn.pt"
 EPOCHS, LEARNING_RATE = 2, 4e-3
 TUNED = 20000  # images of the fine-tuning, at a tenth of the learning rate as the manual advises
 
 
 def images(part: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """`part` is "train" or "t10k": pixels [n, 1, 28, 28] from -1 to 1, labels [n]."""
-    with gzip.open(DATA / f"{part}-images-idx3-ubyte.gz") as file:
-        pixels = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 1, 28, 28)
-    with gzip.open(DATA / f"{part}-labels-idx1-ubyte.gz") as file:
-        labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    return torch.from_numpy(pixels.astype(np.float32) / 127.5 - 1), torch.from_numpy(labels.astype(np.int64))
+    """Pixels [n, 1, 28, 28] and labels [n] of "train" or "t10k"."""
+    pixels, labels = fashion.images(part)
+    return torch.from_numpy(pixels), torch.from_numpy(labels)
 
 
 def build() -> nn.Sequential:
@@ -124,7 +120,7 @@ def compare_speed(nets: list[nn.Module], batch: int, rounds: int = 15) -> list[f
     return [1000 * float(np.median(seconds)) for seconds in times]
 
 
-def main() -> dict[str, float]:
+def run() -> dict[str, float]:
     net = train_or_load()
     original = copy.deepcopy(net)
     begin = time.perf_counter()
@@ -151,4 +147,4 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -28,10 +28,10 @@ def batch_norm(x: tf.Tensor, training: tf.Tensor) -> tf.Tensor:
     shift = tf.get_variable("shift", [channels], initializer=tf.zeros_initializer())
     mean = tf.get_variable("mean", [channels], initializer=tf.zeros_initializer(), trainable=False)
     variance = tf.get_variable("variance", [channels], initializer=tf.ones_initializer(), trainable=False)
-    now = tf.nn.moments(x, [0, 1, 2])
+    now = tuple(tf.nn.moments(x, [0, 1, 2]))
     for kept, value in zip((mean, variance), now, strict=True):
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign(kept, 0.9 * kept + 0.1 * value))
-    used = tf.cond(training, lambda: now, lambda: [tf.identity(mean), tf.identity(variance)])
+    used = tf.cond(training, lambda: now, lambda: (tf.identity(mean), tf.identity(variance)))
     return tf.nn.batch_normalization(x, *used, shift, scale, 1e-5)
 
 
@@ -119,7 +119,7 @@ def tune() -> float:
         return accuracy(session, x, logits)
 
 
-def main() -> dict[str, float]:
+def run() -> dict[str, float]:
     tf.disable_eager_execution()
     train_or_load()
     DECOMPOSED.parent.mkdir(parents=True, exist_ok=True)
@@ -132,4 +132,4 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run()
