@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -16,6 +17,7 @@ void add_calibration(CLI::App& parent, Action& action);
 void add_check(CLI::App& parent, Action& action);
 void add_run(CLI::App& parent, Action& action);
 void add_diff(CLI::App& parent, Action& action);
-void add_decompose(CLI::App& parent, Action& action);
+/// `only`: the ending of the models that it takes; empty: all that it knows.
+void add_decompose(CLI::App& parent, Action& action, const std::string& only = {});
 
 }  // namespace amct::cli

@@ -10,6 +10,7 @@
 #include "amct/base/error.h"
 #include "amct/base/log.h"
 #include "amct/report/decompose_report.h"
+#include "amct/workflow/decompose_caffe.h"
 #include "amct/workflow/decompose_onnx.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -38,6 +39,7 @@ const std::map<std::string, RankRule> kRules{
     {"energy", RankRule::kEnergy}, {"macs", RankRule::kMacs}, {"params", RankRule::kParams}};
 
 struct Options {
+  std::string only;  // ending that the command takes; empty: all
   std::string model;
   std::string weights;
   std::string save_path;
@@ -50,6 +52,16 @@ struct Options {
   bool dry_run = false;
   bool quiet = false;
 };
+
+std::vector<LayerResult> run_caffe(const Options& options, const decompose::Progress& progress) {
+  if (options.weights.empty())
+    raise(ErrorCode::kUsage, "'{}' is a Caffe model definition; give its .caffemodel file after it",
+          options.model);
+  const std::string prefix = options.save_path + "_tensor_decomposition";
+  return workflow::decompose_caffe(options.model, options.weights, prefix + ".prototxt",
+                                   prefix + ".caffemodel", options.decompose, options.dry_run,
+                                   progress);
+}
 
 std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progress& progress,
                                   const workflow::BatchProgress& batch_progress) {
@@ -65,7 +77,11 @@ std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progr
 std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress,
                                     const workflow::BatchProgress& batch_progress) {
   const std::string extension = std::filesystem::path(options.model).extension().string();
+  if (!options.only.empty() && extension != options.only)
+    raise(ErrorCode::kUsage, "'{}' ends in '{}'; expected {}", options.model, extension,
+          options.only);
   if (extension == ".onnx") return run_onnx(options, progress, batch_progress);
+  if (extension == ".prototxt") return run_caffe(options, progress);
   raise(
       ErrorCode::kUsage,
       "'{}' ends in '{}'; expected .onnx, .meta (TensorFlow) or .prototxt (Caffe). PyTorch models "
@@ -100,8 +116,9 @@ void run(Options& options) {
 
 }  // namespace
 
-void add_decompose(CLI::App& parent, Action& action) {
+void add_decompose(CLI::App& parent, Action& action, const std::string& only) {
   auto options = std::make_shared<Options>();
+  options->only = only;
   CLI::App* app = parent.add_subcommand(
       "decompose", "Split convolutions into two smaller ones each (tensor decomposition)");
   app->footer(kExamples);

@@ -36,6 +36,12 @@ int run_action(const Action& action) {
   }
 }
 
+CLI::App* add_format(CLI::App& app, const char* name, const char* what) {
+  CLI::App* format = app.add_subcommand(name, what);
+  format->require_subcommand(1);
+  return format;
+}
+
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string called_as = std::filesystem::path(argv[0]).filename().string();
@@ -48,20 +54,15 @@ int main(int argc, char** argv) {
   if (as_onnx) {
     add_calibration(app, action);
   } else {
-    CLI::App* onnx =
-        app.add_subcommand("onnx", "Quantize ONNX models (also: the command amct_onnx)");
-    onnx->require_subcommand(1);
+    CLI::App* onnx = add_format(app, "onnx", "ONNX models (also: the command amct_onnx)");
     add_calibration(*onnx, action);
+    add_decompose(*onnx, action, ".onnx");
     add_check(app, action);
     add_run(app, action);
     add_diff(app, action);
     add_decompose(app, action);
-    CLI::App* caffe = app.add_subcommand("caffe", "Caffe models");
-    caffe->require_subcommand(1);
-    add_decompose(*caffe, action);
-    CLI::App* tensorflow = app.add_subcommand("tensorflow", "TensorFlow models");
-    tensorflow->require_subcommand(1);
-    add_decompose(*tensorflow, action);
+    add_decompose(*add_format(app, "caffe", "Caffe models"), action, ".prototxt");
+    add_decompose(*add_format(app, "tensorflow", "TensorFlow models"), action, ".meta");
   }
   use_documented_help(app);
   try {
