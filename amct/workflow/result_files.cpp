@@ -19,6 +19,10 @@ std::uint64_t ResultFiles::add_model(const ir::Model& model, const std::string& 
   return bytes;
 }
 
+void ResultFiles::add_files(std::vector<AtomicFile> files) {
+  for (AtomicFile& file : files) files_.push_back(std::move(file));
+}
+
 void ResultFiles::add_text(const std::filesystem::path& path, const std::string& text) {
   AtomicFile file(path);
   file.write(text);

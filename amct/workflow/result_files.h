@@ -20,6 +20,8 @@ class ResultFiles {
   std::filesystem::path path(const std::string& suffix) const { return save_path_ + suffix; }
   /// Bytes written, external data included.
   std::uint64_t add_model(const ir::Model& model, const std::string& suffix);
+  /// Files that a format has written and not yet committed.
+  void add_files(std::vector<AtomicFile> files);
   void add_text(const std::filesystem::path& path, const std::string& text);
   /// Returns the paths. Warns for each file that is replaced.
   std::vector<std::string> commit();

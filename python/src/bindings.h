@@ -10,5 +10,6 @@ void bind_decompose(nanobind::module_& module);
 void bind_decompose_caffe(nanobind::module_& module);
 void bind_error(nanobind::module_& module);
 void bind_log(nanobind::module_& module);
+void bind_decompose_tensorflow(nanobind::module_& module);
 
 }  // namespace amct::python

@@ -8,4 +8,5 @@ NB_MODULE(_native, module) {
   amct::python::bind_atomic_file(module);
   amct::python::bind_decompose(module);
   amct::python::bind_decompose_caffe(module);
+  amct::python::bind_decompose_tensorflow(module);
 }

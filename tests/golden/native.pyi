@@ -152,3 +152,8 @@ def plan_network(layers: Sequence[Layer], options: Options, progress: Callable |
 
 def decompose_caffe(model_file: str, weights_file: str, new_model_file: str, new_weights_file: str, options: Options, dry_run: bool = False) -> list[LayerResult]:
     """Decomposes a Caffe network; one result per Convolution layer."""
+
+def decompose_tensorflow(meta_path: str, ckpt_path: str, save_path: str) -> list[str]:
+    """
+    Decomposes a saved TensorFlow model; returns the names of the new convolutions.
+    """

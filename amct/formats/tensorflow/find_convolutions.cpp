@@ -133,13 +133,23 @@ class KernelFinder {
   /// Everything that touches the variable must be known, so that none of it breaks unseen.
   std::string check_uses(const schema::Node& variable) const {
     for (const NodeUse& use : graph_.uses(variable)) {
-      const std::string& op = use.node->op();
-      if (use.port != 0 || variable.op() != "VarHandleOp" || is_mutation(op)) continue;
-      if (op == "ReadVariableOp" || op == "VarIsInitializedOp" || op == "DisableCopyOnRead")
-        continue;
-      return fmt::format("its kernel variable is also used by node {}", describe(*use.node));
+      if (use.port != 0 || is_mutation(use.node->op())) continue;
+      if (variable.op() == "VarHandleOp" ? !takes_handle(use.node->op()) : !takes_value(*use.node))
+        return fmt::format("its kernel variable is also used by node {}", describe(*use.node));
     }
     return {};
+  }
+
+  static bool takes_handle(const std::string& op) {
+    return op == "ReadVariableOp" || op == "VarIsInitializedOp" || op == "DisableCopyOnRead";
+  }
+
+  /// What reads a reference variable reads a value as well, unless it passes the reference on.
+  bool takes_value(const schema::Node& node) const {
+    if (!passes_reference(node.op())) return !node.op().starts_with("Ref");
+    return std::ranges::none_of(graph_.uses(node), [](const NodeUse& use) {
+      return use.port >= 0 && (is_mutation(use.node->op()) || use.node->op().starts_with("Ref"));
+    });
   }
 
   const GraphEditor& graph_;

@@ -190,4 +190,6 @@ bool is_variable(std::string_view op) {
   return op == "VariableV2" || op == "Variable" || op == "VarHandleOp";
 }
 
+bool passes_reference(std::string_view op) { return op == "RefSwitch" || op == "RefIdentity"; }
+
 }  // namespace amct::tensorflow

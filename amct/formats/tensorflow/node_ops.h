@@ -47,5 +47,7 @@ bool is_mutation(std::string_view op);
 /// True for plain assignments of a whole value, from an initializer or a saver.
 bool is_assignment(std::string_view op);
 bool is_variable(std::string_view op);
+/// True for operators that pass a reference variable on, and have a twin for values without "Ref".
+bool passes_reference(std::string_view op);
 
 }  // namespace amct::tensorflow

@@ -33,11 +33,16 @@ class ReaderUpdate {
       else if (read)
         redirect(node, role);
       else
-        graph_.set_input(node, use.index, part_tensor(variable, role));
+        read_value(use, part_tensor(variable, role));
     }
   }
 
  private:
+  void read_value(const NodeUse& use, const std::string& tensor) {
+    if (passes_reference(use.node->op())) use.node->set_op(use.node->op().substr(3));
+    graph_.set_input(*use.node, use.index, tensor);
+  }
+
   bool needed(const schema::Node& node) const {
     return pinned_.contains(node.name()) || !graph_.uses(node).empty();
   }
