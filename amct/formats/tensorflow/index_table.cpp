@@ -76,11 +76,15 @@ std::string_view checked_block(std::string_view file, std::string_view& handle) 
     raise_damaged("a block lies outside the file");
   const auto begin = static_cast<std::size_t>(offset);
   const auto count = static_cast<std::size_t>(size);
-  if (file[begin + count] != 0)
+  constexpr char kPlain = 0;
+  constexpr char kSnappy = 1;
+  const char compression = file[begin + count];
+  if (compression == kSnappy)
     raise(
         ErrorCode::kInvalidModel,
         "its table is compressed, which TensorFlow's V2 checkpoints never are; save it again with "
         "tf.compat.v1.train.Saver");
+  if (compression != kPlain) raise_damaged("a block is of an unknown kind");
   return file.substr(begin, count);
 }
 

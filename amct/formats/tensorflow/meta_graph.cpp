@@ -145,8 +145,8 @@ void MetaGraph::check_belongs_to(const CheckpointReader& checkpoint) const {
   std::vector<std::string> different;
   for (const Expected& expected : expected_tensors(state_->message, graph, savers)) {
     const CheckpointEntry* entry = checkpoint.find(expected.key);
-    if (entry == nullptr) {
-      missing.push_back(expected.key);
+    if (entry == nullptr) {  // parts of one tensor share its key
+      if (missing.empty() || missing.back() != expected.key) missing.push_back(expected.key);
     } else if ((expected.dims && *expected.dims != entry->dims) ||
                expected.data_type != entry->data_type) {
       different.push_back(fmt::format("'{}' is {} {} in the checkpoint, {} {} in the .meta",

@@ -16,20 +16,25 @@ bool asks_if_initialized(const std::string& op) {
   return op == "IsVariableInitialized" || op == "VarIsInitializedOp";
 }
 
-/// True when every way from here ends in a saver or in a change of some variable.
-bool serves_training(const GraphEditor& graph, const schema::Node& node, Seen& seen) {
-  if (is_mutation(node.op()) || node.op() == "SaveV2" || node.op() == "DisableCopyOnRead" ||
-      asks_if_initialized(node.op()))
-    return true;
-  if (!seen.insert(&node).second) return true;
-  const bool read = node.op() == "Identity" || node.op() == "ReadVariableOp";
-  bool any = false;
-  for (const NodeUse& use : graph.uses(node)) {
-    if (use.port == -1) continue;
-    any = true;
-    if (!serves_training(graph, *use.node, seen)) return false;
+/// True when every way from `start` ends in a saver or in a change of some variable.
+bool serves_training(const GraphEditor& graph, const schema::Node& start) {
+  std::vector<const schema::Node*> waiting{&start};
+  Seen seen{&start};
+  while (!waiting.empty()) {
+    const schema::Node& node = *waiting.back();
+    waiting.pop_back();
+    if (is_mutation(node.op()) || node.op() == "SaveV2" || node.op() == "DisableCopyOnRead" ||
+        asks_if_initialized(node.op()))
+      continue;
+    bool used = node.op() == "Identity" || node.op() == "ReadVariableOp";
+    for (const NodeUse& use : graph.uses(node)) {
+      if (use.port == -1) continue;
+      used = true;
+      if (seen.insert(use.node).second) waiting.push_back(use.node);
+    }
+    if (!used) return false;
   }
-  return any || read;
+  return true;
 }
 
 /// True when only steps on retired kernels (or on itself) change the variable.
@@ -143,18 +148,23 @@ class TrainingRemoval {
     }
   }
 
-  /// True when `node` belongs to a gradient and nothing that is left needs it.
-  bool is_dead_gradient(const schema::Node& node, Seen& seen) const {
-    if (node.name().find("_grad/") == std::string::npos) return false;
-    if (!seen.insert(&node).second) return true;
-    return std::ranges::all_of(
-        graph_.uses(node), [&](const NodeUse& use) { return is_dead_gradient(*use.node, seen); });
+  /// True when `start` belongs to a gradient and nothing that is left needs it.
+  bool is_dead_gradient(const schema::Node& start) const {
+    std::vector<const schema::Node*> waiting{&start};
+    Seen seen{&start};
+    while (!waiting.empty()) {
+      const schema::Node& node = *waiting.back();
+      waiting.pop_back();
+      if (node.name().find("_grad/") == std::string::npos) return false;
+      for (const NodeUse& use : graph_.uses(node))
+        if (seen.insert(use.node).second) waiting.push_back(use.node);
+    }
+    return true;
   }
 
   void visit_gradients_behind(const schema::Node& tensor) {
     for (const NodeUse& use : graph_.uses(tensor)) {
-      Seen seen;
-      if (graph_.removed(*use.node) || !is_dead_gradient(*use.node, seen)) continue;
+      if (graph_.removed(*use.node) || !is_dead_gradient(*use.node)) continue;
       waiting_.push_back(use.node);
       spread();
     }
@@ -196,10 +206,8 @@ void find_slots(const GraphEditor& graph, RetiredVariables& retired) {
   }
   for (const schema::Node* node : graph.nodes()) {
     if (!is_variable(node->op()) || !lies_under(node->name(), owners)) continue;
-    const bool training = std::ranges::all_of(graph.uses(*node), [&](const NodeUse& use) {
-      Seen seen;
-      return serves_training(graph, *use.node, seen);
-    });
+    const bool training = std::ranges::all_of(
+        graph.uses(*node), [&](const NodeUse& use) { return serves_training(graph, *use.node); });
     if (training) slots.push_back(node);
   }
   for (const schema::Node* slot : slots) retired.emplace(slot, Retired{});
