@@ -50,9 +50,9 @@ class PickleWriter {
 
   void put(const PyValue::Dict& dict) {
     bytes_ += "}(";
-    for (const auto& [key, item] : dict.items) {
-      put(key);
-      write(item);
+    for (std::size_t i = 0; i < dict.keys.size(); ++i) {
+      put(dict.keys[i]);
+      write(dict.values[i]);
     }
     bytes_ += 'u';
   }
@@ -68,6 +68,17 @@ class PickleWriter {
 };
 
 }  // namespace
+
+void PyValue::Dict::add(std::string key, PyValue item) {
+  keys.push_back(std::move(key));
+  values.push_back(std::move(item));
+}
+
+PyValue::Dict py_dict(std::initializer_list<std::pair<std::string, PyValue>> items) {
+  PyValue::Dict dict;
+  for (const auto& [key, item] : items) dict.add(key, item);
+  return dict;
+}
 
 PyValue py_tuple(const std::vector<std::int64_t>& values) {
   PyValue::Tuple tuple;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,12 +18,15 @@ struct PyValue {
     std::vector<PyValue> items;
   };
   struct Dict {
-    std::vector<std::pair<std::string, PyValue>> items;
+    std::vector<std::string> keys;
+    std::vector<PyValue> values;  // one for each key
+    void add(std::string key, PyValue item);
   };
   std::variant<std::monostate, bool, std::int64_t, std::string, List, Tuple, Dict> value;
 };
 
-/// Shorthands: a tuple of integers, a list of texts.
+/// Shorthands: a dictionary, a tuple of integers, a list of texts.
+PyValue::Dict py_dict(std::initializer_list<std::pair<std::string, PyValue>> items);
 PyValue py_tuple(const std::vector<std::int64_t>& values);
 PyValue py_list(const std::vector<std::string>& values);
 

@@ -225,11 +225,11 @@ TEST(CheckpointReader, RefusesAbsurdEntriesBeforeItAllocates) {
 }
 
 TEST(Pickle, WritesProtocol2) {
-  const PyValue value{PyValue::Dict{{{"n", {}},
-                                     {"b", {true}},
-                                     {"i", {std::int64_t{-2}}},
-                                     {"t", py_tuple({1})},
-                                     {"l", py_list({"x"})}}}};
+  const PyValue value{py_dict({{"n", {}},
+                               {"b", {true}},
+                               {"i", {std::int64_t{-2}}},
+                               {"t", py_tuple({1})},
+                               {"l", py_list({"x"})}})};
   EXPECT_EQ(pickle(value),
             "\x80\x02}(X\x01\0\0\0nNX\x01\0\0\0b\x88X\x01\0\0\0iJ\xfe\xff\xff\xff"
             "X\x01\0\0\0t(J\x01\0\0\0tX\x01\0\0\0l](X\x01\0\0\0xeu."s);
