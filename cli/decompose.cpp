@@ -12,6 +12,7 @@
 #include "amct/report/decompose_report.h"
 #include "amct/workflow/decompose_caffe.h"
 #include "amct/workflow/decompose_onnx.h"
+#include "amct/workflow/decompose_tensorflow.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/progress.h"
@@ -73,6 +74,16 @@ std::vector<LayerResult> run_onnx(const Options& options, const decompose::Progr
                                    options.executor, options.dry_run, progress, batch_progress});
 }
 
+std::vector<LayerResult> run_tensorflow(const Options& options,
+                                        const decompose::Progress& progress) {
+  const std::string checkpoint =
+      options.weights.empty() ? std::filesystem::path(options.model).replace_extension().string()
+                              : options.weights;
+  return workflow::decompose_tensorflow(options.model, checkpoint, options.save_path,
+                                        options.decompose, options.dry_run, progress)
+      .layers;
+}
+
 /// By the ending of the model's name.
 std::vector<LayerResult> run_format(const Options& options, const decompose::Progress& progress,
                                     const workflow::BatchProgress& batch_progress) {
@@ -82,6 +93,7 @@ std::vector<LayerResult> run_format(const Options& options, const decompose::Pro
           options.only);
   if (extension == ".onnx") return run_onnx(options, progress, batch_progress);
   if (extension == ".prototxt") return run_caffe(options, progress);
+  if (extension == ".meta") return run_tensorflow(options, progress);
   raise(
       ErrorCode::kUsage,
       "'{}' ends in '{}'; expected .onnx, .meta (TensorFlow) or .prototxt (Caffe). PyTorch models "

@@ -25,10 +25,11 @@ class InputMoments {
   void add(std::span<const float> activations, std::int64_t images, std::int64_t height,
            std::int64_t width, const Padding& padding);
 
+  std::int64_t channels() const { return shape_.in_channels; }
   /// Cin * K.
   std::int64_t size() const { return size_; }
-  /// Places multiplied so far; lower() completes them.
-  std::int64_t count() const { return count_; }
+  /// Places seen so far.
+  std::int64_t count() const { return count_ + filled_; }
   /// Row-major [size, size], the lower triangle; zeros when nothing was seen.
   std::vector<double> lower();
 
@@ -42,7 +43,7 @@ class InputMoments {
   std::int64_t kernel_;
   std::int64_t stride_;
   std::int64_t size_;
-  std::int64_t count_ = 0;
+  std::int64_t count_ = 0;    // places in sums_
   std::int64_t filled_ = 0;   // columns of block_ in use
   std::vector<float> block_;  // [size, kBlock]
   std::vector<double> sums_;

@@ -9,6 +9,7 @@ void bind_atomic_file(nanobind::module_& module);
 void bind_decompose(nanobind::module_& module);
 void bind_decompose_caffe(nanobind::module_& module);
 void bind_error(nanobind::module_& module);
+void bind_input_moments(nanobind::module_& module);
 void bind_log(nanobind::module_& module);
 void bind_decompose_tensorflow(nanobind::module_& module);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "amct/decompose/conv_shape.h"
+#include "amct/decompose/input_moments.h"
 #include "amct/decompose/network.h"
 #include "python/src/bindings.h"
 
@@ -37,9 +38,10 @@ Weights to_weights(const AnyArray& array) {
   throw nb::type_error("weights must be float32 or float64");
 }
 
-/// Copied, called and dropped by any thread.
-std::shared_ptr<nb::callable> shared(nb::callable function) {
-  return {new nb::callable(std::move(function)), [](nb::callable* owned) {
+/// May be copied and dropped by any thread.
+template <typename Object>
+std::shared_ptr<Object> shared(Object object) {
+  return {new Object(std::move(object)), [](Object* owned) {
             nb::gil_scoped_acquire hold;
             delete owned;
           }};
@@ -50,6 +52,12 @@ std::function<Weights()> weight_reader(nb::callable function) {
     nb::gil_scoped_acquire hold;
     return to_weights(nb::cast<AnyArray>((*python)()));
   };
+}
+
+std::function<std::vector<double>()> moments_reader(std::optional<nb::object> moments) {
+  if (!moments) return {};
+  auto* object = nb::cast<InputMoments*>(*moments);
+  return [object, owner = shared(std::move(*moments))] { return object->lower(); };
 }
 
 Progress progress_of(std::optional<nb::callable> function) {
@@ -123,19 +131,19 @@ void bind_request(nb::module_& module) {
           "__init__",
           [](Layer* self, std::string name, const ConvShape& shape, nb::callable read_weights,
              std::string weight_id, std::int64_t output_positions, double largest_value,
-             std::string refusal) {
+             std::string refusal, std::optional<nb::object> input_moments) {
             new (self) Layer{.name = std::move(name),
                              .shape = shape,
                              .read_weights = weight_reader(std::move(read_weights)),
                              .weight_id = std::move(weight_id),
                              .output_positions = output_positions,
                              .largest_value = largest_value,
-                             .input_moments = {},
+                             .input_moments = moments_reader(std::move(input_moments)),
                              .refusal = std::move(refusal)};
           },
           nb::arg("name"), nb::arg("shape"), nb::arg("read_weights"), nb::arg("weight_id") = "",
           nb::arg("output_positions") = 0, nb::arg("largest_value") = Layer{}.largest_value,
-          nb::arg("refusal") = "",
+          nb::arg("refusal") = "", nb::arg("input_moments") = nb::none(),
           "read_weights() returns a C-ordered float32 or float64 array [Cout, Cin, KH, KW].");
   nb::enum_<RankRule>(module, "RankRule", "How the rank of a layer is chosen.")
       .value("EVBMF", RankRule::kEvbmf)
@@ -164,6 +172,8 @@ void bind_results(nb::module_& module) {
       .def_ro("before", &LayerResult::before)
       .def_ro("after", &LayerResult::after)
       .def_ro("relative_error", &LayerResult::relative_error)
+      .def_ro("output_error", &LayerResult::output_error,
+              "Relative error of the output on the data of input_moments, or None.")
       .def_ro("shares_with", &LayerResult::shares_with,
               "Index of the result whose factors are also this layer's.")
       .def_prop_ro(

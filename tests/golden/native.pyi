@@ -3,6 +3,10 @@
 from collections.abc import Callable, Sequence
 import enum
 import os
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
 
 
 def set_log_sink(sink: object | None) -> None:
@@ -43,7 +47,7 @@ def first_has_height(mode: Mode) -> bool:
 class Layer:
     """One convolution of a network."""
 
-    def __init__(self, name: str, shape: ConvShape, read_weights: Callable, weight_id: str = '', output_positions: int = 0, largest_value: float = 3.4028234663852886e+38, refusal: str = '') -> None:
+    def __init__(self, name: str, shape: ConvShape, read_weights: Callable, weight_id: str = '', output_positions: int = 0, largest_value: float = 3.4028234663852886e+38, refusal: str = '', input_moments: object | None = None) -> None:
         """
         read_weights() returns a C-ordered float32 or float64 array [Cout, Cin, KH, KW].
         """
@@ -131,6 +135,10 @@ class LayerResult:
     def relative_error(self) -> float: ...
 
     @property
+    def output_error(self) -> float | None:
+        """Relative error of the output on the data of input_moments, or None."""
+
+    @property
     def shares_with(self) -> int | None:
         """Index of the result whose factors are also this layer's."""
 
@@ -157,3 +165,15 @@ def decompose_tensorflow(meta_path: str, ckpt_path: str, save_path: str) -> list
     """
     Decomposes a saved TensorFlow model; returns the names of the new convolutions.
     """
+
+class InputMoments:
+    """Second moments of what the first of two convolutions reads."""
+
+    def __init__(self, shape: ConvShape, mode: Mode) -> None: ...
+
+    def add(self, activations: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Takes [images, channels, height, width] with padding applied."""
+
+    @property
+    def count(self) -> int:
+        """Places seen so far."""

@@ -133,7 +133,7 @@ def test_the_input_model_is_never_overwritten(tmp_path, net):
     before = model.read_bytes()
     run = amct("onnx", "calibration", f"--model={model}", f"--save_path={tmp_path}/m",
                f"--data_dir={tmp_path}/calib", cwd=tmp_path)
-    assert run.code == 2 and len(run.errors) == 1 and "overwrite" in run.errors[0]
+    assert run.code == 2 and len(run.errors) == 1 and "overwritten" in run.errors[0]
     assert model.read_bytes() == before
 
 

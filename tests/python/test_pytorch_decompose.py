@@ -177,6 +177,29 @@ def test_budget_of_multiplications_counts_positions():
     assert 0.3 * wanted < sum(found) <= 0.5 * wanted
 
 
+@pytest.mark.parametrize("change", [{}, {"padding": "same"}, {"padding": 2, "padding_mode": "circular"}, {"stride": 2}], ids=str)
+@pytest.mark.parametrize("kernel", [(3, 5), (5, 3)], ids=str)
+def test_factors_fitted_to_data_have_less_error_on_them(kernel, change):
+    def net():
+        torch.manual_seed(5)
+        return nn.Sequential(nn.Conv2d(8, 64, 1), nn.BatchNorm2d(64), nn.Conv2d(64, 72, kernel, **change)).eval()
+
+    batches = [torch.randn(4, 8, 12, 12) for _ in range(3)]  # 8 dimensions in 64 channels
+    errors = []
+    for data in (None, batches, ((batch,) for batch in batches)):
+        model, changes = auto_decomposition(net().train(), calibration_data=data)
+        assert changes and model.training and model[1].num_batches_tracked == 0 and not model[2]._forward_hooks
+        with torch.no_grad():
+            errors.append(relative(model.eval()(torch.cat(batches)), net()(torch.cat(batches))))
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] == pytest.approx(errors[2])
+
+
+def test_calibration_data_without_batches():
+    with pytest.raises(ValueError, match="calibration_data holds no batch"):
+        auto_decomposition(two_layers(), calibration_data=[])
+
+
 @pytest.mark.parametrize(
     "options, error",
     [

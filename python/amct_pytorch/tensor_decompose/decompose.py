@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +29,7 @@ def auto_decomposition(
     skip: Sequence[str] = (),
     min_speedup: float = 1.0,
     input_data: Any = None,
+    calibration_data: Iterable[Any] | None = None,
 ) -> tuple[nn.Module, dict[str, list[str]]]:
     """Decomposes the convolutions of a model with trained weights, in place.
 
@@ -42,6 +43,8 @@ def auto_decomposition(
     skip: names of layers to leave alone; '*' and '?' match any text and any character.
     min_speedup: a layer whose multiplications fall by less than this factor stays as it is.
     input_data: a tensor or a tuple of the model's inputs, to count multiplications; rule "macs" needs it.
+    calibration_data: batches, each a tensor or a tuple of the model's inputs. The model runs on them in evaluation mode, and
+        the factors make the error of each layer's output small on these data instead of the error of its weight.
 
     Returns the model and the changed names, for example {'conv1': ['conv1.0', 'conv1.1']}.
     """
@@ -56,7 +59,7 @@ def auto_decomposition(
         if candidates.has_shape(layer.conv) and layer.conv.weight.dtype not in candidates.DTYPES:
             log.warning("Unsupported data type %s of layer '%s' ignored", layer.conv.weight.dtype, layer.name)
     layers = [layer for layer in layers if candidates.has_shape(layer.conv)]
-    results = network.run(_native.decompose_network, model, layers, options, input_data, log)
+    results = network.run(_native.decompose_network, model, layers, options, input_data, calibration_data, log)
     network.report(layers, results, input_data is not None, log)
     changed = [i for i, result in enumerate(results) if result.mode != _native.Mode.UNCHANGE]
     if not changed:

@@ -10,7 +10,7 @@ import torch
 from amct_core import _native
 from torch import nn
 
-from . import candidates
+from . import candidates, observe
 from .candidates import Candidate, pair
 
 
@@ -30,12 +30,24 @@ def options(rule: str, value: float, skip: Sequence[str], min_speedup: float, in
     return result
 
 
-def run(work: Callable, model: nn.Module, layers: list[Candidate], options: Any, input_data: Any, log: Logger) -> list:
+def run(
+    work: Callable, model: nn.Module, layers: list[Candidate], options: Any, input_data: Any, calibration_data: Any, log: Logger
+) -> list:
     """One result of the core for each layer."""
-    positions = {} if input_data is None else output_positions(model, layers, input_data)
+    shapes = {layer.conv: _shape(layer.conv) for layer in layers}
+    refusals = {layer.conv: candidates.structure_refusal(layer.conv) or candidates.data_refusal(layer.conv) for layer in layers}
+    positions = {} if input_data is None else observe.output_positions(model, layers, input_data)
+    moments = {}
+    if calibration_data is not None:
+        usable = [layer for layer in layers if not refusals[layer.conv]]
+        moments = observe.input_moments(model, usable, shapes, calibration_data)
     # The core knows a layer by its first name; the user may have named another one.
     options.skip = [*options.skip, *(layer.name for layer in layers if not set(options.skip).isdisjoint(layer.names[1:]))]
-    return work([_describe(layer, positions.get(layer.conv, 0)) for layer in layers], options, lambda *at: _progress(log, *at))
+    described = [
+        _describe(layer, shapes[layer.conv], refusals[layer.conv], positions.get(layer.conv, 0), moments.get(layer.conv))
+        for layer in layers
+    ]
+    return work(described, options, lambda *at: _progress(log, *at))
 
 
 def _progress(log: Logger, done: int, all_layers: int, following: str) -> None:
@@ -43,12 +55,14 @@ def _progress(log: Logger, done: int, all_layers: int, following: str) -> None:
         log.debug("decomposing '%s' (%d of %d)", following, done + 1, all_layers)
 
 
-def _describe(layer: Candidate, positions: int) -> Any:
-    conv = layer.conv
-    refusal = candidates.structure_refusal(conv) or candidates.data_refusal(conv)
-    shape = _native.ConvShape(
+def _shape(conv: nn.Conv2d) -> Any:
+    return _native.ConvShape(
         conv.out_channels, conv.in_channels, pair(conv.kernel_size), pair(conv.stride), pair(conv.dilation), conv.groups
     )
+
+
+def _describe(layer: Candidate, shape: Any, refusal: str, positions: int, moments: Any) -> Any:
+    conv = layer.conv
     weight = conv.weight.detach()
     kept = torch.float64 if weight.dtype == torch.float64 else torch.float32
     return _native.Layer(
@@ -59,28 +73,8 @@ def _describe(layer: Candidate, positions: int) -> Any:
         output_positions=positions,
         largest_value=torch.finfo(weight.dtype if weight.dtype in candidates.DTYPES else kept).max,
         refusal=refusal,
+        input_moments=moments,
     )
-
-
-def output_positions(model: nn.Module, layers: list[Candidate], input_data: Any) -> dict[nn.Module, int]:
-    """Height times width of what each convolution computes for one input; runs the model once, in evaluation mode."""
-    counts: dict[nn.Module, int] = {}
-
-    def count(conv, _inputs, output):
-        counts[conv] = counts.get(conv, 0) + output.shape[-2] * output.shape[-1]
-
-    inputs = (input_data,) if isinstance(input_data, torch.Tensor) else tuple(input_data)
-    training = [(module, module.training) for module in model.modules()]
-    handles = [layer.conv.register_forward_hook(count) for layer in layers]
-    try:
-        with torch.no_grad():
-            model.eval()(*inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-        for module, flag in training:
-            module.training = flag
-    return counts
 
 
 def report(layers: list[Candidate], results: list, has_macs: bool, log: Logger) -> None:
@@ -91,7 +85,7 @@ def report(layers: list[Candidate], results: list, has_macs: bool, log: Logger) 
             reasons.setdefault(result.reason, []).append(layer.name or "the model itself")
         elif log.isEnabledFor(DEBUG):
             log.debug(
-                "'%s': %s, rank %d of %d, parameters %d -> %d, relative error %.3g",
+                "'%s': %s, rank %d of %d, parameters %d -> %d, relative error of the weight %.3g%s",
                 layer.name,
                 result.mode.name,
                 result.rank,
@@ -99,6 +93,7 @@ def report(layers: list[Candidate], results: list, has_macs: bool, log: Logger) 
                 result.before.params,
                 result.after.params,
                 result.relative_error,
+                "" if result.output_error is None else f", of the output {result.output_error:.3g}",
             )
     for reason, names in reasons.items():
         log.info("Not decomposed, because %s: %s", reason, ", ".join(names))
