@@ -15,11 +15,12 @@ import sys
 import time
 
 import accuracy
+import decompose
 import groups
 from measure import AMCT, FOLDER, cores
 
 GROUPS = {"calibration": groups.calibration, "quantize": groups.quantize, "memory": groups.memory,
-          "accuracy": accuracy.accuracy}
+          "accuracy": accuracy.accuracy, "decompose": decompose.decompose}
 
 
 def processor():

@@ -37,14 +37,6 @@ Matrix<T> square_root(std::span<const double> moments, std::int64_t n) {
   return root;
 }
 
-template <typename T>
-double norm_squared(const Matrix<T>& m) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < m.rows * m.columns; ++i)
-    sum += static_cast<double>(m.data()[i]) * static_cast<double>(m.data()[i]);
-  return sum;
-}
-
 /// The first `rank` rows of `basis`, each times root^-1 from the right.
 template <typename T>
 Matrix<T> unweighted(const Matrix<T>& basis, std::int64_t rank, const Matrix<T>& root) {
@@ -60,19 +52,19 @@ Matrix<T> unweighted(const Matrix<T>& basis, std::int64_t rank, const Matrix<T>&
 }
 
 template <typename T>
-double kernel_error(const Matrix<T>& kernel, const DataFit<T>& fit) {
+double kernel_error(const Matrix<T>& kernel, const DataFit<T>& fit, Workers workers) {
   Matrix<T> rest(kernel.rows, kernel.columns);
   std::copy_n(kernel.data(), kernel.rows * kernel.columns, rest.data());
   kernels::gemm(Transpose::kYes, Transpose::kNo, kernel.rows, kernel.columns, fit.basis.rows, T{-1},
                 fit.basis.data(), fit.core.data(), T{1}, rest.data());
-  return std::sqrt(norm_squared(rest) / norm_squared(kernel));
+  return std::sqrt(norm_squared(rest, workers) / norm_squared(kernel, workers));
 }
 
 }  // namespace
 
 template <typename T>
 DataFit<T> fit_to_data(const Matrix<T>& kernel, std::int64_t rank, std::span<const double> moments,
-                       bool inputs_are_rows) {
+                       bool inputs_are_rows, Workers workers) {
   const std::int64_t inputs = inputs_are_rows ? kernel.rows : kernel.columns;
   const Matrix<T> root = square_root<T>(moments, inputs);
   Matrix<T> weighted(kernel.rows, kernel.columns);
@@ -86,7 +78,8 @@ DataFit<T> fit_to_data(const Matrix<T>& kernel, std::int64_t rank, std::span<con
   Matrix<T> core = project(part.basis, rank, weighted);
   part.basis.rows = rank;
   DataFit<T> fit;
-  fit.output_error = relative_error(weighted, norm_squared(weighted), part.basis, core);
+  fit.output_error =
+      relative_error(weighted, norm_squared(weighted, workers), part.basis, core, workers);
   if (inputs_are_rows) {
     fit.basis = unweighted(part.basis, rank, root);
     fit.core = std::move(core);
@@ -94,13 +87,13 @@ DataFit<T> fit_to_data(const Matrix<T>& kernel, std::int64_t rank, std::span<con
     fit.core = project(part.basis, rank, kernel);
     fit.basis = std::move(part.basis);
   }
-  fit.kernel_error = kernel_error(kernel, fit);
+  fit.kernel_error = kernel_error(kernel, fit, workers);
   return fit;
 }
 
 template DataFit<float> fit_to_data(const Matrix<float>&, std::int64_t, std::span<const double>,
-                                    bool);
+                                    bool, Workers);
 template DataFit<double> fit_to_data(const Matrix<double>&, std::int64_t, std::span<const double>,
-                                     bool);
+                                     bool, Workers);
 
 }  // namespace amct::decompose

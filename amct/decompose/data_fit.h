@@ -23,6 +23,6 @@ struct DataFit {
 /// diagonal, so that directions that the data do not show are not given up.
 template <typename T>
 DataFit<T> fit_to_data(const Matrix<T>& kernel, std::int64_t rank, std::span<const double> moments,
-                       bool inputs_are_rows);
+                       bool inputs_are_rows, Workers workers);
 
 }  // namespace amct::decompose

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "amct/decompose/data_fit.h"
 #include "amct/decompose/leading_part.h"
 #include "amct/decompose/rank.h"
+#include "amct/decompose/subspace.h"
 #include "amct/decompose/unfold.h"
 
 namespace amct::decompose {
@@ -67,16 +69,77 @@ struct Ranked {
 };
 
 template <typename T>
-Ranked<T> find_rank(const LayerTask& task, const UnfoldedKernel<T>& kernel) {
-  const Unfolded size = unfolded_size(task.layer->shape);
-  Ranked<T> out;
-  out.part = exact_part(kernel.matrix);
-  if (const auto rank = fixed_rank(task, size.rows)) {
-    out.rank = *rank;
+std::optional<Subspace<T>> try_subspace(const UnfoldedKernel<T>& kernel, std::int64_t k,
+                                        Workers workers) {
+  const Matrix<T>& m = kernel.matrix;
+  if (!prefers_subspace(m.rows, m.columns, k)) return std::nullopt;
+  return iterate_subspace(m, kernel.norm_squared, k, workers);
+}
+
+// EVBMF from a subspace that holds the lowest rank that the limits allow, and from a wider one when
+// more is called for. None when the estimates do not decide.
+template <typename T>
+std::optional<Ranked<T>> evbmf_by_subspace(const ConvShape& shape, const UnfoldedKernel<T>& kernel,
+                                           Workers workers) {
+  const std::int64_t lowest = finish_rank(0, shape);
+  const std::int64_t highest = finish_rank(unfolded_size(shape).rows, shape);
+  for (const std::int64_t k : {lowest, highest}) {
+    std::optional<Subspace<T>> found = try_subspace(kernel, k, workers);
+    if (!found) return std::nullopt;
+    const std::vector<double> squares =
+        estimate_spectrum(kernel.matrix, kernel.norm_squared, *found);
+    const std::int64_t estimate = evbmf_rank(squares, unfolded_size(shape));
+    // Inside the subspace the squares are good, outside they are a quadrature's.
+    const std::int64_t margin = estimate < k ? 2 : estimate / 20;
+    const std::int64_t rank = finish_rank(estimate - margin, shape);
+    if (rank == finish_rank(estimate + margin, shape) && rank <= k) {
+      return Ranked<T>{rank, std::move(found->part)};
+    }
+    if (lowest == highest) break;
+  }
+  return std::nullopt;
+}
+
+// The energy that a subspace catches is what its factors keep, so a rank found with it is safe.
+template <typename T>
+std::optional<Ranked<T>> energy_by_subspace(double share, const UnfoldedKernel<T>& kernel,
+                                            Workers workers) {
+  for (const std::int64_t part : {8, 4}) {
+    const std::int64_t k = kernel.matrix.rows / part;
+    std::optional<Subspace<T>> found = try_subspace(kernel, k, workers);
+    if (!found) return std::nullopt;
+    const std::span<const double> squares(found->part.squares.data(), static_cast<std::size_t>(k));
+    const double kept = std::accumulate(squares.begin(), squares.end(), 0.0);
+    if (kept >= share * kernel.norm_squared) {
+      return Ranked<T>{energy_rank(squares, kernel.norm_squared, share), std::move(found->part)};
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+Ranked<T> find_rank(const LayerTask& task, const UnfoldedKernel<T>& kernel, Workers workers) {
+  const ConvShape& shape = task.layer->shape;
+  const Unfolded size = unfolded_size(shape);
+  const auto fixed = fixed_rank(task, size.rows);
+  std::optional<Ranked<T>> fast;
+  if (fixed) {
+    if (auto found = try_subspace(kernel, *fixed, workers)) {
+      fast = Ranked<T>{*fixed, std::move(found->part)};
+    }
+  } else if (task.rule == RankRule::kEnergy) {
+    fast = energy_by_subspace(task.value, kernel, workers);
+  } else {
+    fast = evbmf_by_subspace(shape, kernel, workers);
+  }
+  if (fast) return std::move(*fast);
+  Ranked<T> out{0, exact_part(kernel.matrix)};
+  if (fixed) {
+    out.rank = *fixed;
   } else if (task.rule == RankRule::kEnergy) {
     out.rank = energy_rank(out.part.squares, kernel.norm_squared, task.value);
   } else {
-    out.rank = finish_rank(evbmf_rank(out.part.squares, size), task.layer->shape);
+    out.rank = finish_rank(evbmf_rank(out.part.squares, size), shape);
   }
   return out;
 }
@@ -98,28 +161,29 @@ LayerOutcome run(const LayerTask& task, std::vector<T> weights, Workers workers)
     out.rank = *rank;
     if (!task.want_factors || !task.accepts(out.rank)) return out;
   }
-  Ranked<T> ranked = find_rank(task, kernel);
+  Ranked<T> ranked = find_rank(task, kernel, workers);
   out.rank = ranked.rank;
   if (!task.want_factors || !task.accepts(out.rank)) {
     out.relative_error = expected_error(ranked.part.squares, out.rank, kernel.norm_squared);
     return out;
   }
-  Matrix<T> core;
+  LeadingPart<T>& part = ranked.part;
   if (task.layer->input_moments) {
     DataFit<T> fit = fit_to_data(kernel.matrix, out.rank, task.layer->input_moments(),
-                                 rows_are_inputs(task.mode));
+                                 rows_are_inputs(task.mode), workers);
     out.relative_error = fit.kernel_error;
     out.output_error = fit.output_error;
-    ranked.part.basis = std::move(fit.basis);
-    core = std::move(fit.core);
+    part.basis = std::move(fit.basis);
+    part.core = std::move(fit.core);
   } else {
-    core = project(ranked.part.basis, out.rank, kernel.matrix);
-    ranked.part.basis.rows = out.rank;
+    if (part.core.rows == 0) part.core = project(part.basis, out.rank, kernel.matrix);
+    part.basis.rows = out.rank;
+    part.core.rows = out.rank;
     out.relative_error =
-        relative_error(kernel.matrix, kernel.norm_squared, ranked.part.basis, core);
+        relative_error(kernel.matrix, kernel.norm_squared, part.basis, part.core, workers);
   }
   kernel.matrix.values.reset();
-  out.factors = fold(std::move(ranked.part.basis), std::move(core), kernel.exponent,
+  out.factors = fold(std::move(part.basis), std::move(part.core), kernel.exponent,
                      task.layer->shape, task.mode, task.layer->largest_value, workers);
   return out;
 }

@@ -1,8 +1,10 @@
 #include "amct/decompose/leading_part.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <type_traits>
 
 #include "amct/base/error.h"
@@ -102,19 +104,31 @@ Matrix<T> project(const Matrix<T>& basis, std::int64_t rank, const Matrix<T>& ma
 }
 
 template <typename T>
-double relative_error(const Matrix<T>& matrix, double norm_squared, const Matrix<T>& basis,
-                      const Matrix<T>& core) {
-  double kept = 0;
-  for (std::int64_t i = 0; i < core.rows; ++i) {
-    double sum = 0;
-    for (std::int64_t j = 0; j < core.columns; ++j) {
-      sum += static_cast<double>(core.row(i)[j]) * static_cast<double>(core.row(i)[j]);
+double norm_squared(const Matrix<T>& m, Workers workers) {
+  std::vector<double> sums(static_cast<std::size_t>(m.rows));
+  for_each(workers, sums.size(), [&](std::size_t i) {
+    const T* row = m.row(static_cast<std::int64_t>(i));
+    // Several sums side by side, so that the additions need not wait for each other.
+    std::array<double, 8> part{};
+    std::int64_t j = 0;
+    for (; j + 8 <= m.columns; j += 8) {
+      for (std::size_t k = 0; k < 8; ++k) {
+        const auto v = static_cast<double>(row[j + static_cast<std::int64_t>(k)]);
+        part[k] += v * v;
+      }
     }
-    kept += sum;
-  }
+    for (; j < m.columns; ++j) part[0] += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+    sums[i] = std::accumulate(part.begin(), part.end(), 0.0);
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+template <typename T>
+double relative_error(const Matrix<T>& matrix, double matrix_norm_squared, const Matrix<T>& basis,
+                      const Matrix<T>& core, Workers workers) {
   // |matrix|^2 - |core|^2 is the answer, unless too many digits cancel.
   const double smallest = std::is_same_v<T, float> ? 1e-3 : 1e-9;
-  const double lost = 1 - kept / norm_squared;
+  const double lost = 1 - norm_squared(core, workers) / matrix_norm_squared;
   if (lost > smallest) return std::sqrt(lost);
   constexpr std::int64_t kBlock = 256;
   double sum = 0;
@@ -128,20 +142,20 @@ double relative_error(const Matrix<T>& matrix, double norm_squared, const Matrix
     }
     kernels::gemm(Transpose::kYes, Transpose::kNo, height, matrix.columns, core.rows, T{-1},
                   slice.data(), core.data(), T{1}, rest.data());
-    for (std::int64_t i = 0; i < height * matrix.columns; ++i) {
-      sum += static_cast<double>(rest.data()[i]) * static_cast<double>(rest.data()[i]);
-    }
+    sum += norm_squared(rest, workers);
   }
-  return std::sqrt(sum / norm_squared);
+  return std::sqrt(sum / matrix_norm_squared);
 }
 
 template std::vector<double> all_squares(const Matrix<float>&);
 template std::vector<double> all_squares(const Matrix<double>&);
 template Matrix<float> project(const Matrix<float>&, std::int64_t, const Matrix<float>&);
 template Matrix<double> project(const Matrix<double>&, std::int64_t, const Matrix<double>&);
+template double norm_squared(const Matrix<float>&, Workers);
+template double norm_squared(const Matrix<double>&, Workers);
 template double relative_error(const Matrix<float>&, double, const Matrix<float>&,
-                               const Matrix<float>&);
+                               const Matrix<float>&, Workers);
 template double relative_error(const Matrix<double>&, double, const Matrix<double>&,
-                               const Matrix<double>&);
+                               const Matrix<double>&, Workers);
 
 }  // namespace amct::decompose

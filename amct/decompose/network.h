@@ -75,9 +75,10 @@ struct LayerResult {
   std::int64_t full_rank = 0;
   std::int64_t rank = 0;
   Cost before;
-  Cost after;                      // equal to `before` when left alone
-  double relative_error = 0;       // Frobenius norm of (composed kernel - kernel) / norm of kernel
-  /// Root mean square error of the output over that of the output, on the data behind input_moments.
+  Cost after;                 // equal to `before` when left alone
+  double relative_error = 0;  // Frobenius norm of (composed kernel - kernel) / norm of kernel
+  /// Root mean square error of the output over that of the output, on the data behind
+  /// input_moments.
   std::optional<double> output_error;
   std::optional<Factors> factors;  // taken by the first layer of a weight_id; see shares_with
   std::optional<std::size_t>
