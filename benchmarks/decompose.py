@@ -11,6 +11,7 @@ from measure import FOLDER, ROOT, Row, cores, run_child
 BENCH = ROOT / "build" / "release" / "benchmarks" / "decompose" / "bench_decompose"
 SHAPES = {(512, 5): 8, (1024, 3): 8, (1024, 5): 8, (2048, 3): 10, (2048, 5): 10}  # channels, kernel: least times faster
 REPEATS = 3
+LONG = 20  # seconds
 GIGABYTE = 1e9
 
 
@@ -42,11 +43,23 @@ def kernel_file(channels, kernel, spectrum):
         matrix = (left * decay) @ right + 0.3 * math.sqrt(math.log(rows)) * random.standard_normal((rows, rows), dtype=np.float32)
         weight = matrix.reshape(channels, kernel, channels, kernel).transpose(2, 0, 1, 3)
     np.save(path, np.ascontiguousarray(0.02 * weight))
+    os.sync()  # so that the disk does not work while times are taken
     return path
 
 
 def ours(*files):
-    return json.loads(run_child([BENCH, cores(), REPEATS, "-", *files]).output)
+    return json.loads(run_child([BENCH, cores(), REPEATS, *files]).output)
+
+
+def peer(path):
+    """The fastest of several runs; of one where it takes long."""
+    best = None
+    for _ in range(REPEATS):
+        found = json.loads(run_child([sys.executable, ROOT / "benchmarks" / "decompose_peer.py", path]).output)
+        best = found if best is None or found["seconds"] < best["seconds"] else best
+        if found["seconds"] > LONG:
+            break
+    return best
 
 
 def decompose():
@@ -57,7 +70,7 @@ def decompose():
             name = f"{channels},{channels},{kernel},{kernel} {spectrum}"
             path = kernel_file(channels, kernel, spectrum)
             mine = ours(path)
-            theirs = json.loads(run_child([sys.executable, ROOT / "benchmarks" / "decompose_peer.py", path]).output)
+            theirs = peer(path)
             layer = mine["layers"][0]
             total = sum(theirs["squares"])
             optimum = math.sqrt(sum(theirs["squares"][layer["rank"]:]) / total)

@@ -19,8 +19,8 @@ using kernels::Transpose;
 
 constexpr std::int64_t kSmallestRows = 384;  // below, the exact way takes milliseconds
 constexpr double kLargestShare = 0.5;        // of the rows
-constexpr double kOversampling = 1.1;
-constexpr double kSettled = 0.004;    // of the error
+constexpr double kOversampling = 1.15;
+constexpr double kSettled = 0.01;     // of the error
 constexpr double kWide = 1e-4;        // ratio of squares that float still resolves
 constexpr double kNothing = 1e-12;    // of the squared norm: float has no more
 constexpr std::size_t kFirstEnd = 3;  // step

@@ -17,7 +17,7 @@ struct Subspace {
 };
 
 /// The leading k vectors of a matrix by filtered subspace iteration in the matrix's own precision:
-/// the error of the approximation with them is within about half a percent of the least possible,
+/// the error of the approximation with them is within one percent of the least possible,
 /// as far as the course of the iteration tells. None when it does not settle. The squares are
 /// lower bounds of the true ones; more than k are given, and the sum of those left out is exact.
 /// Deterministic.

@@ -1,62 +1,48 @@
-// bench_decompose REPEATS OUTPUT KERNEL.npy...: decomposes the kernels [Cout, Cin, KH, KW]
+// bench_decompose THREADS REPEATS KERNEL.npy...: decomposes the kernels [Cout, Cin, KH, KW]
 // (float32) as one network with default options. Prints, as JSON, the seconds of the fastest repeat
 // (reading of the files included), the peak memory of this process, and rank and relative error of
-// each kernel; writes the factors of the first one to OUTPUT (raw float32: first, last) unless that
-// is "-".
+// each.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "amct/base/log.h"
 #include "amct/decompose/network.h"
+#include "amct/runtime/npy.h"
 
 namespace {
 
 using amct::decompose::Layer;
 using amct::decompose::LayerResult;
 using amct::decompose::Weights;
+using amct::runtime::NpyHeader;
 
-struct Array {
-  std::array<std::int64_t, 4> shape{};
-  std::size_t at = 0;  // of the data in the file
-};
-
-// A .npy header as NumPy writes it for a C-ordered float32 array of four dimensions.
-Array header_of(const std::string& path) {
+NpyHeader header_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  unsigned char start[10] = {};
-  in.read(reinterpret_cast<char*>(start), 10);
-  const std::size_t length = start[8] + 256U * start[9];
-  std::string text(length, ' ');
-  in.read(text.data(), static_cast<std::streamsize>(length));
-  Array out;
-  out.at = 10 + length;
-  const std::size_t shape = text.find("'shape': (");
-  if (!in || text.find("'<f4'") == std::string::npos || shape == std::string::npos ||
-      std::sscanf(text.c_str() + shape, "'shape': (%ld, %ld, %ld, %ld)", &out.shape[0],
-                  &out.shape[1], &out.shape[2], &out.shape[3]) != 4) {
-    std::fprintf(stderr, "%s: not a float32 array of four dimensions\n", path.c_str());
-    std::exit(1);
-  }
-  return out;
+  std::vector<char> start(amct::runtime::kMaxNpyHeader);
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  const std::span read(start.data(), static_cast<std::size_t>(in.gcount()));
+  return amct::runtime::parse_npy_header(std::as_bytes(read), path);
 }
 
 Layer layer_of(const std::string& path) {
-  const Array array = header_of(path);
+  const NpyHeader header = header_of(path);
   Layer out;
   out.name = path;
-  out.shape = {array.shape[0], array.shape[1], array.shape[2], array.shape[3]};
-  out.read_weights = [path, array] {
-    const std::int64_t n = array.shape[0] * array.shape[1] * array.shape[2] * array.shape[3];
-    std::vector<float> values(static_cast<std::size_t>(n));
+  out.shape = {header.dims.at(0), header.dims.at(1), header.dims.at(2), header.dims.at(3)};
+  out.read_weights = [path, header] {
+    std::vector<float> values(header.data_bytes() / sizeof(float));
     std::ifstream in(path, std::ios::binary);
-    in.seekg(static_cast<std::streamoff>(array.at));
-    in.read(reinterpret_cast<char*>(values.data()), n * 4);
+    in.seekg(static_cast<std::streamoff>(header.data_offset));
+    in.read(reinterpret_cast<char*>(values.data()),
+            static_cast<std::streamsize>(header.data_bytes()));
     return Weights(std::move(values));
   };
   return out;
@@ -70,20 +56,9 @@ long peak_kilobytes() {
   return 0;
 }
 
-void write(std::ofstream& out, const Weights& weights) {
-  const auto& values = std::get<std::vector<float>>(weights);
-  out.write(reinterpret_cast<const char*>(values.data()),
-            static_cast<std::streamsize>(values.size() * sizeof(float)));
-}
-
 int run(int argc, char** argv) {
-  if (std::getenv("AMCT_BENCH_LOG") != nullptr) {
-    amct::set_log_sink([](amct::LogLevel, std::string_view line) {
-      std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
-    });
-  }
   std::vector<Layer> layers;
-  for (int i = 4; i < argc; ++i) layers.push_back(layer_of(argv[i]));
+  for (int i = 3; i < argc; ++i) layers.push_back(layer_of(argv[i]));
   double best = std::numeric_limits<double>::infinity();
   amct::decompose::Options options;
   options.threads = std::atoi(argv[1]);
@@ -102,19 +77,14 @@ int run(int argc, char** argv) {
                 r.relative_error);
   }
   std::printf("]}\n");
-  if (std::string(argv[3]) != "-" && results.at(0).factors) {
-    std::ofstream out(argv[3], std::ios::binary);
-    write(out, results[0].factors->first);
-    write(out, results[0].factors->last);
-  }
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5) {
-    std::fprintf(stderr, "usage: %s THREADS REPEATS OUTPUT KERNEL.npy...\n", argv[0]);
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: %s THREADS REPEATS KERNEL.npy...\n", argv[0]);
     return 2;
   }
   try {
