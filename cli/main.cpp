@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <new>
 #include <string>
@@ -36,33 +37,51 @@ int run_action(const Action& action) {
   }
 }
 
-CLI::App* add_format(CLI::App& app, const char* name, const char* what) {
-  CLI::App* format = app.add_subcommand(name, what);
-  format->require_subcommand(1);
-  return format;
+// The verbs of one format: subcommands of `amct NAME`, and of the command `amct_NAME`.
+struct Format {
+  const char* name;
+  const char* what;
+  void (*add_verbs)(CLI::App&, Action&);
+};
+
+constexpr std::array<Format, 3> kFormats{{
+    {"onnx", "ONNX models (also: the command amct_onnx)",
+     [](CLI::App& app, Action& action) {
+       add_calibration(app, action);
+       add_decompose(app, action, ".onnx");
+     }},
+    {"caffe", "Caffe models (also: the command amct_caffe)",
+     [](CLI::App& app, Action& action) { add_decompose(app, action, ".prototxt"); }},
+    {"tensorflow", "TensorFlow models (also: the command amct_tensorflow)",
+     [](CLI::App& app, Action& action) { add_decompose(app, action, ".meta"); }},
+}};
+
+void add_all(CLI::App& app, Action& action) {
+  for (const Format& format : kFormats) {
+    CLI::App* verbs = app.add_subcommand(format.name, format.what);
+    verbs->require_subcommand(1);
+    format.add_verbs(*verbs, action);
+  }
+  add_check(app, action);
+  add_run(app, action);
+  add_diff(app, action);
+  add_decompose(app, action);
 }
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string called_as = std::filesystem::path(argv[0]).filename().string();
-  const bool as_onnx = called_as == "amct_onnx";
+  const auto* format = std::ranges::find_if(
+      kFormats, [&](const Format& f) { return called_as == std::string("amct_") + f.name; });
 
   CLI::App app("AMCT: compress trained networks for integer hardware", called_as);
   app.set_version_flag("--version", std::string("amct ") + AMCT_VERSION);
   app.require_subcommand(1);
   Action action;
-  if (as_onnx) {
-    add_calibration(app, action);
+  if (format != kFormats.end()) {
+    format->add_verbs(app, action);
   } else {
-    CLI::App* onnx = add_format(app, "onnx", "ONNX models (also: the command amct_onnx)");
-    add_calibration(*onnx, action);
-    add_decompose(*onnx, action, ".onnx");
-    add_check(app, action);
-    add_run(app, action);
-    add_diff(app, action);
-    add_decompose(app, action);
-    add_decompose(*add_format(app, "caffe", "Caffe models"), action, ".prototxt");
-    add_decompose(*add_format(app, "tensorflow", "TensorFlow models"), action, ".meta");
+    add_all(app, action);
   }
   use_documented_help(app);
   try {

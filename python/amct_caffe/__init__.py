@@ -2,4 +2,6 @@
 
 from amct_core import __version__
 
-__all__ = ["__version__"]
+from .tensor_decompose import auto_decomposition
+
+__all__ = ["__version__", "auto_decomposition"]
