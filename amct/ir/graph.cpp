@@ -405,6 +405,10 @@ void Model::set_metadata(std::string_view key, std::string value) {
   metadata.emplace_back(key, std::move(value));
 }
 
+void Model::remove_metadata(std::string_view key) {
+  std::erase_if(metadata, [key](const auto& entry) { return entry.first == key; });
+}
+
 Model Model::clone() const {
   Model copy;
   copy.ir_version = ir_version;

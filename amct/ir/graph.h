@@ -250,6 +250,7 @@ struct Model {
   std::int64_t opset() const;
   const std::string* find_metadata(std::string_view key) const;
   void set_metadata(std::string_view key, std::string value);
+  void remove_metadata(std::string_view key);
   Model clone() const;
 };
 

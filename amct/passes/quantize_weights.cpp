@@ -114,38 +114,52 @@ ir::Tensor quantize_bias(const ir::Tensor& bias, const LayerPlan& plan) {
   return result;
 }
 
-void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& request) {
-  const bool channel_kind = view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
-  const bool per_channel =
-      channel_kind && (request.weight_scales.empty() ? request.weight.channel_wise
-                                                     : request.weight_scales.size() > 1);
-  const quant::WeightLayout layout = layout_of(view, per_channel);
+bool has_channels(const LayerView& view) {
+  return view.kind == LayerKind::kConv || view.kind == LayerKind::kConvTranspose;
+}
+
+/// ARQ's scales; those of channels that become all zero are replaced.
+std::vector<float> search_scales(const LayerView& view, const quant::WeightLayout& layout, int bits,
+                                 const std::vector<double>& peaks, float activation_scale) {
   const std::span<const float> weight = view.weight->constant()->values<float>();
+  std::vector<float> scales = quant::arq_scales(weight, layout, bits);
+  std::vector<std::int8_t> quantized(weight.size());
+  quant::quantize_weight(weight, layout, scales, bits, quantized);
+  replace_empty_scales(scales, empty_channels(quantized, layout), peaks, activation_scale);
+  return scales;
+}
+
+std::span<const float> bias_values(const LayerView& view) {
   const ir::Tensor* bias = bias_of(view);
-  if (bias != nullptr &&
-      !std::ranges::all_of(bias->values<float>(), [](float value) { return std::isfinite(value); }))
+  return bias != nullptr ? bias->values<float>() : std::span<const float>{};
+}
+
+void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& request) {
+  const bool per_channel =
+      has_channels(view) && (request.weight_scales.empty() ? request.weight.channel_wise
+                                                           : request.weight_scales.size() > 1);
+  const quant::WeightLayout layout = layout_of(view, per_channel);
+  const ir::Tensor* bias = bias_of(view);
+  if (!std::ranges::all_of(bias_values(view), [](float value) { return std::isfinite(value); }))
     raise(ErrorCode::kUnsupported, "its bias holds NaN or infinity");
 
-  ir::Tensor quantized = ir::Tensor::zeros(ir::DataType::kInt8, view.weight->constant()->dims());
-  const std::span<std::int8_t> out = quantized.mutable_values<std::int8_t>();
-  const auto peaks = bias_peaks(bias != nullptr ? bias->values<float>() : std::span<const float>{},
-                                layout.output_channels());
+  const auto peaks = bias_peaks(bias_values(view), layout.output_channels());
   if (!request.weight_scales.empty()) {
     if (request.weight_scales.size() != layout.output_channels())
       raise(ErrorCode::kUnsupported, "the record holds {} weight scales; expected 1{}",
             request.weight_scales.size(),
-            channel_kind ? fmt::format(" or {}", view.output_channels) : "");
+            has_channels(view) ? fmt::format(" or {}", view.output_channels) : "");
     check_scales(request.weight_scales, "the record's");
     plan.weight_scales = request.weight_scales;
   } else {
-    plan.weight_scales = quant::arq_scales(weight, layout, plan.weight_bits);
-    quant::quantize_weight(weight, layout, plan.weight_scales, plan.weight_bits, out);
-    replace_empty_scales(plan.weight_scales, empty_channels(out, layout), peaks,
-                         plan.activation.scale);
+    plan.weight_scales =
+        search_scales(view, layout, plan.weight_bits, peaks, plan.activation.scale);
   }
   plan.raised_channels = raise_for_bias(plan.weight_scales, peaks, plan.activation.scale);
   check_scales(plan.weight_scales, "large biases need");
-  quant::quantize_weight(weight, layout, plan.weight_scales, plan.weight_bits, out);
+  ir::Tensor quantized = ir::Tensor::zeros(ir::DataType::kInt8, view.weight->constant()->dims());
+  quant::quantize_weight(view.weight->constant()->values<float>(), layout, plan.weight_scales,
+                         plan.weight_bits, quantized.mutable_values<std::int8_t>());
   plan.weight = std::move(quantized);
   if (bias != nullptr) plan.bias = quantize_bias(*bias, plan);
 }
@@ -189,6 +203,16 @@ std::vector<float> dequant_scales(const LayerPlan& plan) {
   result.reserve(plan.weight_scales.size());
   for (const float scale : plan.weight_scales) result.push_back(plan.activation.scale * scale);
   return result;
+}
+
+std::vector<float> find_weight_scales(const ir::Model& model, const LayerRequest& request) {
+  const ir::Node* node = model.graph->find_node(request.layer);
+  const auto view = ir::view_onnx_layer(const_cast<ir::Node&>(*node));
+  if (view->kind == LayerKind::kAveragePool) return {};
+  const quant::WeightLayout layout =
+      layout_of(*view, has_channels(*view) && request.weight.channel_wise);
+  return search_scales(*view, layout, request.weight.num_bits,
+                       bias_peaks(bias_values(*view), layout.output_channels()), 1.0F);
 }
 
 QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> requests) {

@@ -16,4 +16,8 @@ namespace amct::passes {
 /// Error(kInvalidConfig) when it is requested twice or with other than 8 or 16 activation bits.
 QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> requests);
 
+/// Weight scales that ARQ finds for a layer of find_candidates(), before any of them is raised for
+/// its bias; empty when the layer has no weight. Throws Error(kUnsupported) on non-finite weights.
+std::vector<float> find_weight_scales(const ir::Model& model, const LayerRequest& request);
+
 }  // namespace amct::passes

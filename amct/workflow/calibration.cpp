@@ -14,22 +14,16 @@
 #include "amct/config/record.h"
 #include "amct/config/simple_config.h"
 #include "amct/formats/onnx/onnx_file.h"
-#include "amct/passes/check_deploy.h"
-#include "amct/passes/deploy.h"
 #include "amct/passes/eligibility.h"
-#include "amct/passes/fake_quant.h"
-#include "amct/passes/pass_manager.h"
-#include "amct/passes/passes.h"
-#include "amct/passes/pipelines.h"
-#include "amct/passes/quantize_weights.h"
-#include "amct/passes/raise_opset.h"
 #include "amct/report/html.h"
 #include "amct/report/quant_json.h"
 #include "amct/workflow/activation_statistics.h"
 #include "amct/workflow/compare_models.h"
+#include "amct/workflow/float_model.h"
 #include "amct/workflow/layer_reports.h"
 #include "amct/workflow/quant_mapping.h"
 #include "amct/workflow/quant_request.h"
+#include "amct/workflow/quantized_models.h"
 #include "amct/workflow/result_files.h"
 #include "amct/workflow/run_model.h"
 
@@ -97,79 +91,6 @@ void describe_request(report::RunReport& report, const QuantRequest& request) {
   }
 }
 
-void refuse_nothing_to_quantize(const std::vector<passes::SkippedLayer>& skipped) {
-  std::map<std::string, std::size_t> reasons;
-  for (const passes::SkippedLayer& layer : skipped) ++reasons[layer.reason];
-  std::string text;
-  for (const auto& [reason, count] : reasons)
-    text += fmt::format("{}{} layer(s): {}", text.empty() ? "" : "; ", count, reason);
-  raise(ErrorCode::kUnsupported, "no layer of the model can be quantized ({})",
-        text.empty() ? "it has no Conv, ConvTranspose, Gemm, MatMul or AveragePool" : text);
-}
-
-void warn_about_deploy(const ir::Model& model) {
-  if (model.opset() > passes::kNewestDeployOpset)
-    log_warning("the model has opset {}; the NPU's compiler reads up to opset {}", model.opset(),
-                passes::kNewestDeployOpset);
-}
-
-/// Everything between the prepared model and the two quantized ones.
-struct QuantizedModels {
-  passes::QuantPlan plan;
-  ir::Model fake_quant;
-  ir::Model deploy;
-};
-
-QuantizedModels quantize(const ir::Model& prepared, const QuantRequest& request) {
-  QuantizedModels result;
-  result.plan = passes::make_plan(prepared, request.layers);
-  for (const passes::SkippedLayer& layer : result.plan.skipped)
-    log_warning("layer '{}' stays in float: {}", layer.layer, layer.reason);
-  if (result.plan.layers.empty()) {
-    std::vector<passes::SkippedLayer> skipped = request.skipped;
-    skipped.insert(skipped.end(), result.plan.skipped.begin(), result.plan.skipped.end());
-    refuse_nothing_to_quantize(skipped);
-  }
-  result.fake_quant = prepared.clone();
-  passes::insert_fake_quant(result.fake_quant, result.plan);
-  result.deploy = prepared.clone();
-  for (const std::string& problem : passes::raise_opset(result.deploy, passes::kOldestDeployOpset))
-    log_warning("the deploy model keeps opset {}, which the NPU's compiler does not read: {}",
-                result.deploy.opset(), problem);
-  passes::insert_deploy(result.deploy, result.plan);
-  warn_about_deploy(result.deploy);
-  return result;
-}
-
-void refuse_quantized_model(const ir::Model& model) {
-  model.graph->for_each_graph([](const ir::Graph& graph) {
-    for (const auto& node : graph.nodes())
-      if (passes::is_quantized_operator(*node))
-        raise(ErrorCode::kUnsupported,
-              "node '{}' ({}): the model is already quantized, in a form that the NPU's compiler "
-              "does not read; give the float model that it was made from",
-              node->label(), node->op_type);
-  });
-}
-
-/// The model as the user knows it, with complete node names, and its prepared form.
-struct LoadedModel {
-  ir::Model original;
-  ir::Model prepared;
-};
-
-LoadedModel prepare(ir::Model original, const config::SimpleConfig& simple) {
-  LoadedModel model{std::move(original), {}};
-  passes::Pipeline naming;
-  naming.push_back(passes::name_nodes());
-  passes::PassManager().run(model.original, naming);
-  model.prepared = model.original.clone();
-  passes::PassManager().run(
-      model.prepared,
-      passes::make_prepare_pipeline({simple.do_fusion.value_or(true), simple.skip_fusion_layers}));
-  return model;
-}
-
 /// Fills in how close each layer's output is to the float model's.
 void compare_layers(report::RunReport& report, const ir::Model& prepared,
                     const QuantizedModels& quantized, runtime::DataSource& data,
@@ -200,7 +121,7 @@ void compare_layers(report::RunReport& report, const ir::Model& prepared,
   }
 }
 
-void keep_intermediate_results(const CalibrationOptions& options, const LoadedModel& model,
+void keep_intermediate_results(const CalibrationOptions& options, const FloatModel& model,
                                const QuantRequest& request, const std::string& record) {
   const std::filesystem::path folder = make_temporary_folder(options.save_path);
   write_file(folder / "quant_config.json", config::write_json_config(request.config));
@@ -224,8 +145,8 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   ir::Model original = onnx::load(options.model);
   report::RunReport report = start_report(options);
   report.seconds.load = clock.lap();
-  refuse_quantized_model(original);
-  const LoadedModel model = prepare(std::move(original), simple);
+  const FloatModel model = prepare_float_model(std::move(original), simple.do_fusion.value_or(true),
+                                               simple.skip_fusion_layers);
   QuantRequest request = make_request(model.prepared, model.original, simple);
   report.seconds.prepare = clock.lap();
   if (options.dry_run) {
@@ -252,7 +173,8 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   apply_statistics(request, statistics);
   report.seconds.calibrate = clock.lap();
 
-  const QuantizedModels quantized = quantize(model.prepared, request);
+  const QuantizedModels quantized =
+      quantize_prepared(model.prepared, request.layers, request.skipped);
   report.layers = describe_layers(model.prepared, request.candidates, quantized.plan,
                                   request.skipped, statistics_of_layer);
   report.seconds.quantize = clock.lap();

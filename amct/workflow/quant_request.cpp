@@ -43,10 +43,22 @@ void refuse_missing_features(const config::QuantConfig& config) {
 QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
                           const config::SimpleConfig& simple) {
   if (simple.nuq) refuse("nuq_config");
+  return make_checked_request(
+      prepared,
+      config::resolve(simple, describe_model(passes::find_candidates(prepared), original)));
+}
+
+QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
+                          config::QuantConfig config) {
+  config::validate(config, describe_model(passes::find_candidates(prepared), original));
+  return make_checked_request(prepared, std::move(config));
+}
+
+QuantRequest make_checked_request(const ir::Model& prepared, config::QuantConfig config) {
+  refuse_missing_features(config);
   QuantRequest request;
   request.candidates = passes::find_candidates(prepared);
-  request.config = config::resolve(simple, describe_model(request.candidates, original));
-  refuse_missing_features(request.config);
+  request.config = std::move(config);
   for (const passes::Candidate& candidate : request.candidates) {
     const config::LayerConfig* settings = request.config.find_layer(candidate.layer);
     if (!candidate.reason.empty()) {
@@ -81,10 +93,24 @@ void apply_statistics(QuantRequest& request, const CollectedStatistics& statisti
   request.layers = std::move(usable);
 }
 
+void apply_factors(passes::LayerRequest& layer, const config::LayerRecord& entry) {
+  layer.factor = {*entry.scale_d, entry.offset_d.value_or(0)};
+  layer.weight_scales = entry.scale_w;
+  if (entry.act_type) layer.activation.num_bits = *entry.act_type == "INT16" ? 16 : 8;
+}
+
+config::LayerRecord describe_record(int activation_bits) {
+  config::LayerRecord entry;
+  entry.skip_fusion = true;
+  entry.op_data_type = "FLOAT32";
+  entry.act_type = activation_bits == 16 ? "INT16" : "INT8";
+  return entry;
+}
+
 config::Record make_record(const passes::QuantPlan& plan) {
   config::Record record;
   for (const passes::LayerPlan& layer : plan.layers) {
-    config::LayerRecord entry;
+    config::LayerRecord entry = describe_record(layer.activation_bits);
     entry.scale_d = layer.activation.scale;
     entry.offset_d = layer.activation.offset;
     if (layer.weight) {
@@ -92,9 +118,6 @@ config::Record make_record(const passes::QuantPlan& plan) {
       entry.offset_w.assign(layer.weight_scales.size(), 0);
       entry.wts_type = "INT8";
     }
-    entry.skip_fusion = true;
-    entry.op_data_type = "FLOAT32";
-    entry.act_type = layer.activation_bits == 16 ? "INT16" : "INT8";
     record.entries.emplace_back(layer.layer, std::move(entry));
   }
   return record;

@@ -31,8 +31,21 @@ struct QuantRequest {
 QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
                           const config::SimpleConfig& simple);
 
+/// The same for a JSON config, which is checked against the model first.
+QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
+                          config::QuantConfig config);
+
+/// The same for a config that has been checked.
+QuantRequest make_checked_request(const ir::Model& prepared, config::QuantConfig config);
+
 /// Puts the found factors into the layers; what has none moves to `skipped` with the reason.
 void apply_statistics(QuantRequest& request, const CollectedStatistics& statistics);
+
+/// Puts recorded factors into a layer; `entry` has scale_d.
+void apply_factors(passes::LayerRequest& layer, const config::LayerRecord& entry);
+
+/// A record entry without factors.
+config::LayerRecord describe_record(int activation_bits);
 
 /// The record file's content for the planned layers (spec onnx_and_cli 18).
 config::Record make_record(const passes::QuantPlan& plan);

@@ -44,7 +44,7 @@ std::vector<std::string> ResultFiles::commit() {
 void check_writable(const std::string& save_path) {
   if (std::filesystem::path(save_path).filename().empty())
     raise(ErrorCode::kUsage,
-          "--save_path '{}' ends in a folder; add the prefix of the result files, e.g. '{}model'",
+          "save_path '{}' ends in a folder; add the prefix of the result files, e.g. '{}model'",
           save_path, save_path);
   const AtomicFile probe(save_path + "_deploy_model.onnx");
 }

@@ -1,5 +1,20 @@
-"""AMCT for ONNX networks."""
+"""AMCT for ONNX networks: `import amct_onnx as amct`.
+
+AMCT_SO is the onnxruntime.SessionOptions object with which sessions on calibration models are made; ONNX Runtime is
+imported when it is first asked for.
+"""
 
 from amct_core import __version__
 
-__all__ = ["__version__"]
+from .quantize_tool import create_quant_config, quantize_model, save_model
+
+__all__ = ["__version__", "AMCT_SO", "create_quant_config", "quantize_model", "save_model"]
+
+
+def __getattr__(name):
+    if name != "AMCT_SO":
+        raise AttributeError(f"module 'amct_onnx' has no attribute '{name}'")
+    from .session import session_options
+
+    globals()["AMCT_SO"] = options = session_options()
+    return options

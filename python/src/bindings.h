@@ -12,5 +12,6 @@ void bind_error(nanobind::module_& module);
 void bind_input_moments(nanobind::module_& module);
 void bind_log(nanobind::module_& module);
 void bind_decompose_tensorflow(nanobind::module_& module);
+void bind_quantize_steps(nanobind::module_& module);
 
 }  // namespace amct::python

@@ -10,4 +10,5 @@ NB_MODULE(_native, module) {
   amct::python::bind_decompose_caffe(module);
   amct::python::bind_decompose_tensorflow(module);
   amct::python::bind_input_moments(module);
+  amct::python::bind_quantize_steps(module);
 }

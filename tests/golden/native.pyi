@@ -177,3 +177,17 @@ class InputMoments:
     @property
     def count(self) -> int:
         """Places seen so far."""
+
+def create_quant_config(config_file: str, model_file: str, skip_layers: Sequence[str], batch_num: int, activation_offset: bool, config_defination: str, updated_model: str) -> None:
+    """Writes the JSON config of an ONNX model; empty paths stand for none."""
+
+def quantize_model(config_file: str, model_file: str, modified_onnx_file: str, record_file: str) -> None:
+    """Writes an ONNX model with calibration operators."""
+
+def save_model(modified_onnx_file: str, record_file: str, save_path: str) -> None:
+    """Writes the quantized ONNX models."""
+
+def unfinished_calibrations() -> list[tuple[str, int, int]]:
+    """
+    (record file, batches seen, batches wanted) of calibrations that have begun and not ended.
+    """
