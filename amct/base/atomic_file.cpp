@@ -19,14 +19,28 @@ namespace {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+AtomicFile::Folders::Folders(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
   std::error_code error;
-  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  for (std::filesystem::path missing = folder;
+       !missing.empty() && !std::filesystem::exists(missing, error);
+       missing = missing.parent_path())
+    created_.push_back(missing);
   std::filesystem::create_directories(folder, error);
   if (error)
     raise(ErrorCode::kIo, "cannot create folder '{}': {}", folder.string(), error.message());
+}
+
+AtomicFile::Folders::~Folders() {
+  for (const std::filesystem::path& folder : created_)
+    if (::rmdir(folder.c_str()) != 0) return;
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), folders_(path_.parent_path()) {
   if (std::filesystem::is_directory(path_))
     raise(ErrorCode::kIo, "cannot write '{}': it is a folder", path_.string());
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0640);
   if (descriptor_ < 0) open_named();
   if (::fchmod(descriptor_, 0640) != 0) raise_errno("set the mode of", path_);
@@ -42,6 +56,7 @@ void AtomicFile::open_named() {
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
+      folders_(std::move(other.folders_)),
       temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_) {}
@@ -78,6 +93,8 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::give_name() {
+  // Another file of this folder may have taken it away again.
+  const Folders folders(path_.parent_path());
   const std::string source = fmt::format("/proc/self/fd/{}", descriptor_);
   for (int attempt = 0;; ++attempt) {
     const std::string name = fmt::format("{}.{}.{}", path_.string(), ::getpid(), attempt);

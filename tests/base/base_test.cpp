@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 
 #include "amct/base/atomic_file.h"
@@ -45,6 +46,25 @@ TEST_F(FileTest, LeavesThePreviousFileWithoutCommit) {
 TEST_F(FileTest, CreatesParentFolders) {
   write_file(folder_ / "x" / "y" / "z", "content");
   EXPECT_EQ(read_file(folder_ / "x" / "y" / "z"), "content");
+}
+
+TEST_F(FileTest, LeavesNoFolderWithoutCommit) {
+  {
+    const AtomicFile abandoned(folder_ / "x" / "y" / "z");
+    AtomicFile kept(folder_ / "kept" / "z");
+    kept.commit();
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "kept" / "z"));
+}
+
+TEST_F(FileTest, OutlivesAnAbandonedFileOfItsNewFolder) {
+  auto abandoned = std::make_unique<AtomicFile>(folder_ / "x" / "a");
+  AtomicFile kept(folder_ / "x" / "b");
+  kept.write("content");
+  abandoned.reset();
+  kept.commit();
+  EXPECT_EQ(read_file(folder_ / "x" / "b"), "content");
 }
 
 TEST_F(FileTest, NamesWhatItCannotRead) {

@@ -257,7 +257,7 @@ def test_bad_arguments_are_named(tmp_path, call, error, words):
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(error, match=words):
         call()
-    assert [name for name in sorted(path.name for path in tmp_path.iterdir()) if name != "out"] == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_replaced_files_are_told(capfd):

@@ -8,6 +8,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import pytest
 import tensorflow as tf
+from amct_cli import amct
 from amct_tensorflow.tensor_decompose import auto_decomposition, decompose_graph
 from tensorflow_nets import CONFIG, IMAGES, LABELS, build_net, low_rank, train_and_save, v1
 
@@ -411,7 +412,7 @@ def test_kernel_with_nan_is_named(tmp_path):
         tf.nn.conv2d(x, v1.get_variable("kernel", [3, 3, 64, 64]), 1, "SAME", name="bad/layer")
         save_initialized(prefix, {"kernel": kernel})
     expect(ValueError, "bad/layer", call=run(prefix, tmp_path / "out" / "net"))
-    assert not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
 
 
 def test_input_is_not_overwritten_and_old_results_stay(tmp_path, model):
@@ -534,3 +535,24 @@ def test_hostile_record_runs_nothing(tmp_path, protocol):
     (tmp_path / "net.pkl").write_bytes(pickle.dumps(Hostile(str(target)), protocol))
     expect(ValueError, "asks for", "mkdir", call=lambda: decompose_graph(str(tmp_path / "net")))
     assert not target.exists()
+
+
+def test_command_line_shows_and_then_writes(tmp_path):
+    prefix = make_model(tmp_path)
+    dry = amct("decompose", f"{prefix}.meta", "--dry-run", cwd=tmp_path)
+    assert dry.code == 0, dry.stderr
+    assert "net/c1/Conv2D" in dry.stdout and "would be" in dry.stdout
+    before = sorted(os.listdir(tmp_path))
+    done = amct("decompose", f"{prefix}.meta", f"--save_path={tmp_path}/out/net", cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == sorted([*before, "out"])
+    old, new = load(prefix, ["logits:0"]), load(tmp_path / "out" / "net", ["logits:0"])
+    np.testing.assert_allclose(new[0], old[0], rtol=1e-3, atol=1e-4 * np.abs(old[0]).max())
+
+
+def test_refused_input_leaves_no_folder(tmp_path):
+    prefix = make_model(tmp_path)
+    os.remove(f"{prefix}.data-00000-of-00001")
+    run = amct("decompose", f"{prefix}.meta", f"--save_path={tmp_path}/out/net", cwd=tmp_path)
+    assert run.code == 1 and ".data-00000-of-00001" in run.stderr
+    assert not (tmp_path / "out").exists()
