@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -86,7 +87,9 @@ def calibration_data() -> pathlib.Path:
 def decompose(model: pathlib.Path, name: str, *arguments: str) -> tuple[pathlib.Path, dict]:
     """Runs `amct decompose`; returns the new model and the totals of its report."""
     prefix, figures = FOLDER / name, FOLDER / f"{name}.json"
-    subprocess.run([AMCT, "decompose", model, f"--save_path={prefix}", f"--report={figures}", *arguments], check=True)
+    environment = dict(os.environ, VIRTUAL_ENV=sys.prefix)  # where amct looks for ONNX Runtime
+    command = [AMCT, "decompose", model, f"--save_path={prefix}", f"--report={figures}", *arguments]
+    subprocess.run(command, env=environment, check=True)
     return pathlib.Path(f"{prefix}_decomposed_model.onnx"), json.loads(figures.read_text())
 
 
