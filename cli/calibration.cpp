@@ -1,18 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <memory>
 
 #include "amct/base/atomic_file.h"
 #include "amct/base/error.h"
-#include "amct/base/log.h"
-#include "amct/report/terminal.h"
 #include "amct/workflow/calibration.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/progress.h"
-#include "cli/terminal_size.h"
+#include "cli/show_report.h"
 #include "cli/usage.h"
 
 namespace amct::cli {
@@ -70,13 +67,8 @@ void calibrate(Options& options) {
           if (!options.quiet) bar.update(stage, done, total);
         });
   }
-  for (const std::string& file : report.files_written)
-    if (file.ends_with(".onnx")) log_info("The model file is saved in {}", file);
   if (!options.stats_json.empty()) write_file(options.stats_json, stats_text(report));
-  if (!options.quiet) {
-    const std::string table = report::render_table(report, terminal_width(), terminal_has_color());
-    std::fwrite(table.data(), 1, table.size(), stdout);
-  }
+  show_report(report, options.quiet);
 }
 
 }  // namespace

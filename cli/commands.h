@@ -14,6 +14,7 @@ using Action = std::function<void()>;
 
 /// Each adds one subcommand with its options to `parent`; parsing it sets `action`.
 void add_calibration(CLI::App& parent, Action& action);
+void add_convert(CLI::App& parent, Action& action);
 void add_check(CLI::App& parent, Action& action);
 void add_run(CLI::App& parent, Action& action);
 void add_diff(CLI::App& parent, Action& action);

@@ -48,6 +48,7 @@ constexpr std::array<Format, 3> kFormats{{
     {"onnx", "ONNX models (also: the command amct_onnx)",
      [](CLI::App& app, Action& action) {
        add_calibration(app, action);
+       add_convert(app, action);
        add_decompose(app, action, ".onnx");
      }},
     {"caffe", "Caffe models (also: the command amct_caffe)",

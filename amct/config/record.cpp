@@ -103,9 +103,6 @@ class EntryCheck {
     if (record_.is_tensor_quantize.value_or(false) && !record_.scale_w.empty()) {
       violations_.add(field("scale_w"), "is not allowed in an entry with is_tensor_quantize: true");
     }
-    if (!record_.is_tensor_quantize.value_or(false) && record_.scale_d && record_.scale_w.empty()) {
-      violations_.add(path_, "has scale_d without scale_w; a quantized layer needs both");
-    }
     check_numbers("scale_w", Option::kScale, record_.scale_w);
     check_numbers("offset_w", Option::kOffsetWeight, record_.offset_w);
   }

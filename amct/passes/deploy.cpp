@@ -22,14 +22,18 @@ ir::Tensor pack_dequant_scales(const std::vector<float>& scales) {
   return ir::Tensor::of<std::uint64_t>({static_cast<std::int64_t>(packed.size())}, packed);
 }
 
-Value* insert_ascend_quant(Graph& graph, Value* activation, const LayerPlan& plan, Node* before) {
-  Node* node = add_named(graph, "AscendQuant", {activation}, plan.layer + ".quant", before);
-  node->set_attribute("scale", 1.0F / plan.activation.scale);
-  node->set_attribute("offset", static_cast<float>(plan.activation.offset));
-  const bool wide = plan.activation_bits == 16;
-  node->set_attribute("dst_type", std::string(wide ? "INT16" : "INT8"));
+void describe_quantizer(Node& ascend_quant, const Quantizer& quantizer) {
+  ascend_quant.set_attribute("scale", 1.0F / quantizer.factor.scale);
+  ascend_quant.set_attribute("offset", static_cast<float>(quantizer.factor.offset));
+  ascend_quant.set_attribute("dst_type", std::string(quantizer.bits == 16 ? "INT16" : "INT8"));
+}
+
+Value* insert_ascend_quant(Graph& graph, Value* activation, const Quantizer& quantizer,
+                           Node* before) {
+  Node* node = add_named(graph, "AscendQuant", {activation}, quantizer.name, before);
+  describe_quantizer(*node, quantizer);
   node->output()->type = activation->type;
-  node->output()->type.data_type = wide ? DataType::kInt16 : DataType::kInt8;
+  node->output()->type.data_type = quantizer.bits == 16 ? DataType::kInt16 : DataType::kInt8;
   return node->output();
 }
 
@@ -50,7 +54,8 @@ void rewrite(Graph& graph, const LayerPlan& plan, QuantizerCache& quantizers,
              ConstantCache& weights) {
   const LayerSlots slots = find_slots(graph, plan);
   Node* node = slots.view.node;
-  node->set_input(slots.view.activation_index, quantizers.get(slots.view.activation, plan, node));
+  node->set_input(slots.view.activation_index,
+                  quantizers.get(slots.view.activation, quantizer_of(plan), node));
   if (plan.weight) {
     const bool turned = plan.kind == ir::LayerKind::kGemm && node->attribute_int("transB", 0) != 0;
     replace_input(
@@ -69,16 +74,39 @@ void rewrite(Graph& graph, const LayerPlan& plan, QuantizerCache& quantizers,
   insert_ascend_dequant(graph, plan, slots.tail);
 }
 
+void rewrite(Graph& graph, const InputPlan& plan, QuantizerCache& quantizers) {
+  Node* reader = find_reader(graph, plan);
+  Value* real = reader->input(plan.input_index);
+  Value* integers = quantizers.get(real, quantizer_of(plan), reader);
+  Node* node = add_named(graph, "AscendAntiQuant", {integers}, anti_quantizer_name(plan), reader);
+  node->set_attribute("scale", plan.factor.scale);  // not the reciprocal
+  node->set_attribute("offset", static_cast<float>(plan.factor.offset));
+  node->set_attribute("dtype", std::int64_t{0});
+  node->output()->type = real->type;
+  reader->set_input(plan.input_index, node->output());
+}
+
+void rewrite(Graph& graph, const OutputPlan& plan) {
+  Value* output = nullptr;
+  Value* data = remove_quantize_linear(graph, plan, output);
+  const Quantizer quantizer = quantizer_of(plan);
+  describe_quantizer(*add_named_for(graph, "AscendQuant", {data}, quantizer.name, output, nullptr),
+                     quantizer);
+}
+
 }  // namespace
 
 void insert_deploy(ir::Model& model, const QuantPlan& plan) {
   Graph& graph = *model.graph;
-  QuantizerCache quantizers([&graph](Value* activation, const LayerPlan& layer, Node* before) {
-    return insert_ascend_quant(graph, activation, layer, before);
+  QuantizerCache quantizers([&graph](Value* activation, const Quantizer& quantizer, Node* before) {
+    return insert_ascend_quant(graph, activation, quantizer, before);
   });
   ConstantCache weights;
   for (const LayerPlan& layer : plan.layers) rewrite(graph, layer, quantizers, weights);
+  for (const InputPlan& input : plan.inputs) rewrite(graph, input, quantizers);
+  for (const OutputPlan& output : plan.outputs) rewrite(graph, output);
   graph.remove_unused();
+  graph.sort();  // an input may stand before the layer that it shares a quantizer with
   allow_plain_initializers(model);
 }
 

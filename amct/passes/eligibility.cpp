@@ -20,30 +20,36 @@ bool all_equal(const std::vector<std::int64_t>& values, std::int64_t expected) {
   return std::ranges::all_of(values, [=](std::int64_t value) { return value == expected; });
 }
 
-std::string activation_reason(const LayerView& view, bool mixed) {
-  const Value* input = view.activation;
-  if (input == nullptr) return "its first input is missing";
-  if (input->constant() != nullptr || input->opaque_constant) {
-    if (view.kind == LayerKind::kMatMul)
-      return "its constant is the first input; exchange the inputs (with Transpose around them) to "
-             "quantize it";
-    return "its input is a constant";
-  }
-  const Node* producer = input->producer();
+bool is_constant(const Value& value) {
+  return value.constant() != nullptr || value.opaque_constant;
+}
+
+/// `may_be_other_float`: an undeclared type need not be float32.
+std::string data_reason(const Value& input, bool may_be_other_float) {
+  if (is_constant(input)) return "its input is a constant";
+  const Node* producer = input.producer();
   if (producer != nullptr &&
       (producer->op_type == "DequantizeLinear" || producer->op_type == "AscendQuant"))
     return fmt::format(
         "its input is already quantized ({}); quantize the float model that this one was made "
         "from",
         producer->op_type == "AscendQuant" ? "AscendQuant" : "QuantizeLinear/DequantizeLinear");
-  const DataType type = input->type.data_type;
-  if (type == DataType::kUndefined && mixed && view.kind == LayerKind::kAveragePool)
+  const DataType type = input.type.data_type;
+  if (type == DataType::kUndefined && may_be_other_float)
     return "the model is not float32 throughout and the type of its input is not declared; run "
            "ONNX shape inference on the model";
   if (type != DataType::kUndefined && type != DataType::kFloat)
     return fmt::format("its input is {}; convert the model to float32 to quantize it",
                        ir::to_string(type));
   return {};
+}
+
+std::string activation_reason(const LayerView& view, bool mixed) {
+  if (view.activation == nullptr) return "its first input is missing";
+  if (view.kind == LayerKind::kMatMul && is_constant(*view.activation))
+    return "its constant is the first input; exchange the inputs (with Transpose around them) to "
+           "quantize it";
+  return data_reason(*view.activation, mixed && view.kind == LayerKind::kAveragePool);
 }
 
 std::string weight_reason(const LayerView& view) {
@@ -192,6 +198,14 @@ std::vector<Candidate> find_candidates(const ir::Model& model) {
   std::vector<Candidate> found;
   collect(*model.graph, is_mixed(*model.graph), found);
   return found;
+}
+
+std::string input_reason(const ir::Model& model, const std::string& node, std::size_t input_index) {
+  const Node* reader = model.graph->find_node(node);
+  if (reader == nullptr)
+    return "it was folded into another layer or lies inside a subgraph, which stays in float";
+  const Value* input = reader->input(input_index);
+  return input != nullptr ? data_reason(*input, is_mixed(*model.graph)) : "it has no such input";
 }
 
 ir::Node* find_bias_add(const LayerView& matmul) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "amct/ir/graph.h"
@@ -11,6 +13,10 @@ namespace amct::passes {
 /// included, in graph order: quantizable, or with the reason why not (spec 9.2,
 /// upstream_facts 1.12). Expects node names to be unique.
 std::vector<Candidate> find_candidates(const ir::Model& model);
+
+/// Why input `input_index` of a MaxPool or Add of the prepared model cannot be quantized on its
+/// own; empty when it can. `node` may have been folded away.
+std::string input_reason(const ir::Model& model, const std::string& node, std::size_t input_index);
 
 /// Whether the node computes on integers in a form of other tools (dynamic quantization,
 /// QLinear...) that the NPU's compiler does not read.

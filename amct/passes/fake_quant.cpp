@@ -27,14 +27,14 @@ class FakeQuantizer {
   explicit FakeQuantizer(ir::Model& model)
       : graph_(*model.graph),
         opset_(model.opset()),
-        quantizers_([this](Value* activation, const LayerPlan& plan, Node* before) {
-          return quantize(activation, plan, before);
+        quantizers_([this](Value* activation, const Quantizer& quantizer, Node* before) {
+          return quantize(activation, quantizer, before);
         }) {}
 
   void rewrite(const LayerPlan& plan) {
     const LayerSlots slots = find_slots(graph_, plan);
     Node* node = slots.view.node;
-    Value* integers = quantizers_.get(slots.view.activation, plan, node);
+    Value* integers = quantizers_.get(slots.view.activation, quantizer_of(plan), node);
     node->set_input(slots.view.activation_index, integers);
     if (plan.weight)
       replace_input(*node, *slots.view.weight_index,
@@ -56,6 +56,29 @@ class FakeQuantizer {
     dequantize(plan, slots.tail, !exact_bias);
   }
 
+  void rewrite(const InputPlan& plan) {
+    Node* node = find_reader(graph_, plan);
+    Value* integers = quantizers_.get(node->input(plan.input_index), quantizer_of(plan), node);
+    const std::string name = anti_quantizer_name(plan);
+    Value* scale = add_scalar(graph_, name + ".scale", plan.factor.scale);
+    node->set_input(plan.input_index,
+                    add_named(graph_, "Mul", {integers, scale}, name, node)->output());
+  }
+
+  void rewrite(const OutputPlan& plan) {
+    Value* output = nullptr;
+    Value* data = remove_quantize_linear(graph_, plan, output);
+    const Quantizer quantizer = quantizer_of(plan);
+    Value* integers = quantizers_.get(data, quantizer, nullptr);
+    Value* offset =
+        add_scalar(graph_, quantizer.name + ".shift", static_cast<float>(quantizer.factor.offset));
+    Value* shifted =
+        add_named(graph_, "Add", {integers, offset}, quantizer.name + ".shifted", nullptr)
+            ->output();
+    add_named_for(graph_, "Cast", {shifted}, plan.node, output, nullptr)
+        ->set_attribute("to", static_cast<std::int64_t>(output->type.data_type));
+  }
+
  private:
   /// Whether float32 holds every value of the bias, and its sum with the products, exactly.
   static bool fits_float(const ir::Tensor& bias) {
@@ -74,16 +97,16 @@ class FakeQuantizer {
   }
 
   /// round_half_even(x * (1 / scale)) clipped to the grid, minus the offset: integers in float32.
-  Value* quantize(Value* activation, const LayerPlan& plan, Node* before) {
-    const std::string name = plan.layer + ".quant";
-    const bool wide = plan.activation_bits == 16;
+  Value* quantize(Value* activation, const Quantizer& quantizer, Node* before) {
+    const std::string& name = quantizer.name;
+    const bool wide = quantizer.bits == 16;
     // The device multiplies by the reciprocal; a division rounds near-ties the other way at times.
-    Value* reciprocal = add_scalar(graph_, name + ".reciprocal", 1.0F / plan.activation.scale);
+    Value* reciprocal = add_scalar(graph_, name + ".reciprocal", 1.0F / quantizer.factor.scale);
     Value* scaled =
         add_named(graph_, "Mul", {activation, reciprocal}, name + ".scaled", before)->output();
     if (opset_ >= (wide ? kFirstInt16QuantizeLinear : kFirstQuantizeLinear))
-      return quantize_linear(scaled, plan, name, before);
-    Value* clipped = clip(scaled, plan, name, before);
+      return quantize_linear(scaled, quantizer, before);
+    Value* clipped = clip(scaled, quantizer, before);
     if (opset_ >= kFirstClipInputs)
       return add_named(graph_, "Round", {clipped}, name + ".round", before)->output();
     Value* rounder = add_scalar(graph_, name + ".rounder", kRounder);
@@ -92,24 +115,25 @@ class FakeQuantizer {
         ->output();
   }
 
-  Value* quantize_linear(Value* scaled, const LayerPlan& plan, const std::string& name,
-                         Node* before) {
+  Value* quantize_linear(Value* scaled, const Quantizer& quantizer, Node* before) {
+    const std::string& name = quantizer.name;
     Value* one = add_scalar(graph_, name + ".one", 1.0F);
-    Value* offset = plan.activation_bits == 16
+    Value* offset = quantizer.bits == 16
                         ? add_scalar(graph_, name + ".offset",
-                                     static_cast<std::int16_t>(plan.activation.offset))
+                                     static_cast<std::int16_t>(quantizer.factor.offset))
                         : add_scalar(graph_, name + ".offset",
-                                     static_cast<std::int8_t>(plan.activation.offset));
+                                     static_cast<std::int8_t>(quantizer.factor.offset));
     Node* quantized = add_named(graph_, "QuantizeLinear", {scaled, one, offset}, name, before);
     return add_named(graph_, "DequantizeLinear", {quantized->output(), one, offset},
                      name + ".integers", before)
         ->output();
   }
 
-  Value* clip(Value* input, const LayerPlan& plan, const std::string& name, Node* before) {
-    const std::int32_t half = 1 << (plan.activation_bits - 1);
-    const auto low = static_cast<float>(-half - plan.activation.offset);
-    const auto high = static_cast<float>(half - 1 - plan.activation.offset);
+  Value* clip(Value* input, const Quantizer& quantizer, Node* before) {
+    const std::string& name = quantizer.name;
+    const std::int32_t half = 1 << (quantizer.bits - 1);
+    const auto low = static_cast<float>(-half - quantizer.factor.offset);
+    const auto high = static_cast<float>(half - 1 - quantizer.factor.offset);
     if (opset_ >= kFirstClipInputs)
       return add_named(graph_, "Clip",
                        {input, add_scalar(graph_, name + ".min", low),
@@ -178,7 +202,10 @@ class FakeQuantizer {
 void insert_fake_quant(ir::Model& model, const QuantPlan& plan) {
   FakeQuantizer quantizer(model);
   for (const LayerPlan& layer : plan.layers) quantizer.rewrite(layer);
+  for (const InputPlan& input : plan.inputs) quantizer.rewrite(input);
+  for (const OutputPlan& output : plan.outputs) quantizer.rewrite(output);
   model.graph->remove_unused();
+  model.graph->sort();  // an input may stand before the layer that it shares a quantizer with
   allow_plain_initializers(model);
 }
 

@@ -1,17 +1,36 @@
 #include "amct/passes/layer_rewrite.h"
 
+#include <fmt/core.h>
+
 #include "amct/base/error.h"
 #include "amct/passes/eligibility.h"
 #include "amct/passes/pattern.h"
 
 namespace amct::passes {
 
-ir::Value* QuantizerCache::get(ir::Value* activation, const LayerPlan& plan, ir::Node* before) {
-  const auto key = std::make_tuple(activation, plan.activation.scale, plan.activation.offset,
-                                   plan.activation_bits);
+Quantizer quantizer_of(const LayerPlan& plan) {
+  return {plan.layer + ".quant", plan.activation, plan.activation_bits};
+}
+
+Quantizer quantizer_of(const InputPlan& plan) {
+  return {fmt::format("{}.input{}.quant", plan.node, plan.input_index), plan.factor, plan.bits};
+}
+
+Quantizer quantizer_of(const OutputPlan& plan) {
+  return {plan.node + ".quant", plan.factor, plan.bits};
+}
+
+std::string anti_quantizer_name(const InputPlan& plan) {
+  return fmt::format("{}.input{}.anti_quant", plan.node, plan.input_index);
+}
+
+ir::Value* QuantizerCache::get(ir::Value* activation, const Quantizer& quantizer,
+                               ir::Node* before) {
+  const auto key =
+      std::make_tuple(activation, quantizer.factor.scale, quantizer.factor.offset, quantizer.bits);
   const auto found = made_.find(key);
   if (found != made_.end()) return found->second;
-  ir::Value* quantized = make_(activation, plan, before);
+  ir::Value* quantized = make_(activation, quantizer, before);
   made_.emplace(key, quantized);
   return quantized;
 }
@@ -38,12 +57,31 @@ LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan) {
   if (view->bias_index) {
     slots.bias_node = node;
     slots.bias_index = *view->bias_index;
-  } else if (ir::Node* add = find_bias_add(*view)) {
+  } else if (ir::Node* add = plan.bias ? find_bias_add(*view) : nullptr) {
     slots.tail = add;
     slots.bias_node = add;
     slots.bias_index = add->input(0)->constant() != nullptr ? 0 : 1;
   }
   return slots;
+}
+
+ir::Node* find_reader(ir::Graph& graph, const InputPlan& plan) {
+  ir::Node* node = graph.find_node(plan.node);
+  if (node == nullptr || node->input(plan.input_index) == nullptr)
+    raise(ErrorCode::kInvalidModel, "the model has no input {} of a node '{}'", plan.input_index,
+          plan.node);
+  return node;
+}
+
+ir::Value* remove_quantize_linear(ir::Graph& graph, const OutputPlan& plan, ir::Value*& output) {
+  ir::Node* node = graph.find_node(plan.node);
+  if (node == nullptr || node->input(0) == nullptr || node->outputs().size() != 1)
+    raise(ErrorCode::kInvalidModel, "the model has no QuantizeLinear '{}'", plan.node);
+  ir::Value* data = node->input(0);
+  output = node->output();
+  output->type.data_type = plan.bits == 16 ? ir::DataType::kInt16 : ir::DataType::kInt8;
+  remove_with_constants(*node);
+  return data;
 }
 
 void replace_input(ir::Node& node, std::size_t index, ir::Value* value) {

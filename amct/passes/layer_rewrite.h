@@ -12,15 +12,27 @@
 
 namespace amct::passes {
 
-/// Makes one quantizer per (tensor, factor, width): layers that share an activation share it.
+/// What turns one tensor into integers, and the name of its node.
+struct Quantizer {
+  std::string name;
+  QuantFactor factor;
+  int bits = 8;
+};
+Quantizer quantizer_of(const LayerPlan& plan);
+Quantizer quantizer_of(const InputPlan& plan);
+Quantizer quantizer_of(const OutputPlan& plan);
+/// Name of the node that turns the integers of the input into real numbers.
+std::string anti_quantizer_name(const InputPlan& plan);
+
+/// Makes one quantizer per (tensor, factor, width): nodes that share an activation share it.
 class QuantizerCache {
  public:
-  /// Builds the quantizer of `plan` in front of `before` and returns its output.
-  using Make =
-      std::function<ir::Value*(ir::Value* activation, const LayerPlan& plan, ir::Node* before)>;
+  /// Builds the quantizer in front of `before` and returns its output.
+  using Make = std::function<ir::Value*(ir::Value* activation, const Quantizer& quantizer,
+                                        ir::Node* before)>;
   explicit QuantizerCache(Make make) : make_(std::move(make)) {}
 
-  ir::Value* get(ir::Value* activation, const LayerPlan& plan, ir::Node* before);
+  ir::Value* get(ir::Value* activation, const Quantizer& quantizer, ir::Node* before);
 
  private:
   Make make_;
@@ -41,7 +53,8 @@ class ConstantCache {
 /// The parts of a layer that a rewrite replaces.
 struct LayerSlots {
   ir::LayerView view;
-  /// Computes the layer's result: the bias Add of a MatMul that has one, else the layer's node.
+  /// Computes the layer's result: the Add of a MatMul whose plan has its bias, else the layer's
+  /// node.
   ir::Node* tail = nullptr;
   /// Input of `tail` or of the node that holds the bias; none when there is no bias.
   ir::Node* bias_node = nullptr;
@@ -50,6 +63,13 @@ struct LayerSlots {
 
 /// Finds the layer of a plan. Throws Error(kInvalidModel) when the graph has none of that name.
 LayerSlots find_slots(ir::Graph& graph, const LayerPlan& plan);
+
+/// The node of a plan. Throws Error(kInvalidModel) when the graph has none with such an input.
+ir::Node* find_reader(ir::Graph& graph, const InputPlan& plan);
+
+/// Removes the QuantizeLinear of the plan. Returns its data; `output`: its result, now signed and
+/// without a producer. Throws Error(kInvalidModel) when there is no such node.
+ir::Value* remove_quantize_linear(ir::Graph& graph, const OutputPlan& plan, ir::Value*& output);
 
 /// Lets input `index` of `node` read `value`. A constant that stood there goes when nothing reads
 /// it any more, also when it was declared as a graph input (files of IR version 3 list weights

@@ -77,7 +77,17 @@ class Lowering {
     Value* shifted = binary("Add", rounded, add_scalar(graph_, name + ".offset", offset),
                             name + ".shifted", node);
     result.integers = clip(shifted, -half, half - 1.0F, name, node);
+    if (is_exposed(*node->output())) yield_integers(node, result);
     quantized_[node->output()] = result;
+  }
+
+  /// An output of the graph holds the integers themselves.
+  void yield_integers(Node* quant, const Quantized& result) {
+    const DataType type = result.bits == 16 ? DataType::kInt16 : DataType::kInt8;
+    Value* integers = cast(result.integers, type, quant->label() + ".output", quant);
+    Value* output = quant->output();
+    graph_.detach_output(quant, 0, quant->label() + ".unused");
+    graph_.give_producer(output, integers->producer());
   }
 
   int activation_bits(const Node& node) const {

@@ -32,6 +32,17 @@ struct LayerRequest {
   std::vector<float> weight_scales;
 };
 
+/// An input of a MaxPool or Add that is to be quantized on its own.
+struct InputRequest {
+  std::string node;
+  std::size_t input_index = 0;
+  ActivationOptions activation;
+  QuantFactor factor;
+
+  /// "<node>:<input index>", its name in record files and reports.
+  std::string key() const { return node + ":" + std::to_string(input_index); }
+};
+
 /// Everything needed to quantize one layer, in numbers. Weight and bias have the node's own layout.
 struct LayerPlan {
   std::string layer;
@@ -46,6 +57,24 @@ struct LayerPlan {
   std::vector<std::int64_t> raised_channels;
 };
 
+/// An input that reaches its node through integers: quantized, and at once real numbers again.
+struct InputPlan {
+  std::string node;
+  std::size_t input_index = 0;
+  QuantFactor factor;
+  int bits = 8;
+
+  std::string key() const { return node + ":" + std::to_string(input_index); }
+};
+
+/// A QuantizeLinear that computes an output of the graph: the output stays in integers, signed
+/// ones.
+struct OutputPlan {
+  std::string node;
+  QuantFactor factor;
+  int bits = 8;
+};
+
 struct SkippedLayer {
   std::string layer;
   std::string op_type;
@@ -55,6 +84,8 @@ struct SkippedLayer {
 /// Layers stand in graph order.
 struct QuantPlan {
   std::vector<LayerPlan> layers;
+  std::vector<InputPlan> inputs;
+  std::vector<OutputPlan> outputs;
   std::vector<SkippedLayer> skipped;
 };
 

@@ -129,21 +129,20 @@ std::vector<float> search_scales(const LayerView& view, const quant::WeightLayou
   return scales;
 }
 
-std::span<const float> bias_values(const LayerView& view) {
-  const ir::Tensor* bias = bias_of(view);
+std::span<const float> values_of(const ir::Tensor* bias) {
   return bias != nullptr ? bias->values<float>() : std::span<const float>{};
 }
 
-void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& request) {
+void plan_weight(LayerPlan& plan, const LayerView& view, const ir::Tensor* bias,
+                 const LayerRequest& request) {
   const bool per_channel =
       has_channels(view) && (request.weight_scales.empty() ? request.weight.channel_wise
                                                            : request.weight_scales.size() > 1);
   const quant::WeightLayout layout = layout_of(view, per_channel);
-  const ir::Tensor* bias = bias_of(view);
-  if (!std::ranges::all_of(bias_values(view), [](float value) { return std::isfinite(value); }))
+  if (!std::ranges::all_of(values_of(bias), [](float value) { return std::isfinite(value); }))
     raise(ErrorCode::kUnsupported, "its bias holds NaN or infinity");
 
-  const auto peaks = bias_peaks(bias_values(view), layout.output_channels());
+  const auto peaks = bias_peaks(values_of(bias), layout.output_channels());
   if (!request.weight_scales.empty()) {
     if (request.weight_scales.size() != layout.output_channels())
       raise(ErrorCode::kUnsupported, "the record holds {} weight scales; expected 1{}",
@@ -164,36 +163,63 @@ void plan_weight(LayerPlan& plan, const LayerView& view, const LayerRequest& req
   if (bias != nullptr) plan.bias = quantize_bias(*bias, plan);
 }
 
-void check_activation(const LayerPlan& plan) {
-  const int bits = plan.activation_bits;
+void check_activation(const std::string& name, const QuantFactor& factor, int bits) {
   if (bits != 8 && bits != 16)
     raise(ErrorCode::kInvalidConfig,
-          "layer '{}': num_bits of the activation is {}, expected 8 or 16", plan.layer, bits);
-  if (!quant::is_legal(plan.activation, bits))
+          "layer '{}': num_bits of the activation is {}, expected 8 or 16", name, bits);
+  if (!quant::is_legal(factor, bits))
     raise(ErrorCode::kUnsupported,
           "its activation has scale {} and offset {}; the device takes scales from {} to {} and "
           "offsets that fit {} bits",
-          plan.activation.scale, plan.activation.offset, quant::kMinScale, quant::kMaxScale, bits);
+          factor.scale, factor.offset, quant::kMinScale, quant::kMaxScale, bits);
 }
 
-LayerPlan plan_layer(const LayerView& view, const LayerRequest& request) {
+/// The bias that becomes part of the layer; not that of an Add with a quantizer in front.
+const ir::Tensor* own_bias(const LayerView& view, const std::vector<InputPlan>& inputs) {
+  const ir::Node* add = view.bias != nullptr ? nullptr : find_bias_add(view);
+  const bool apart =
+      add != nullptr && std::ranges::find(inputs, add->name, &InputPlan::node) != inputs.end();
+  return apart ? nullptr : bias_of(view);
+}
+
+LayerPlan plan_layer(const LayerView& view, const ir::Tensor* bias, const LayerRequest& request) {
   LayerPlan plan;
   plan.layer = request.layer;
   plan.kind = view.kind;
   plan.activation = request.factor;
   plan.activation_bits = request.activation.num_bits;
   plan.weight_bits = request.weight.num_bits;
-  check_activation(plan);
+  check_activation(plan.layer, plan.activation, plan.activation_bits);
   if (view.kind == LayerKind::kAveragePool)
     plan.weight_scales = {1.0F};
   else
-    plan_weight(plan, view, request);
+    plan_weight(plan, view, bias, request);
   if (!plan.raised_channels.empty())
     log_warning(
         "layer '{}': the bias of {} channel(s), first {}, would not fit int32; their weight scale "
         "was raised",
         plan.layer, plan.raised_channels.size(), plan.raised_channels.front());
   return plan;
+}
+
+InputPlan plan_input(const ir::Model& model, const InputRequest& request) {
+  if (const std::string reason = input_reason(model, request.node, request.input_index);
+      !reason.empty())
+    raise(ErrorCode::kUnsupported, "{}", reason);
+  check_activation(request.key(), request.factor, request.activation.num_bits);
+  return {request.node, request.input_index, request.factor, request.activation.num_bits};
+}
+
+/// Adds what `plan_one` returns, or the reason why not.
+template <typename Plan, typename PlanOne>
+void plan_or_skip(std::vector<Plan>& plans, std::vector<SkippedLayer>& skipped,
+                  const std::string& name, const std::string& op_type, const PlanOne& plan_one) {
+  try {
+    plans.push_back(plan_one());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInvalidConfig) throw;
+    skipped.push_back({name, op_type, error.what()});
+  }
 }
 
 }  // namespace
@@ -212,15 +238,21 @@ std::vector<float> find_weight_scales(const ir::Model& model, const LayerRequest
   const quant::WeightLayout layout =
       layout_of(*view, has_channels(*view) && request.weight.channel_wise);
   return search_scales(*view, layout, request.weight.num_bits,
-                       bias_peaks(bias_values(*view), layout.output_channels()), 1.0F);
+                       bias_peaks(values_of(bias_of(*view)), layout.output_channels()), 1.0F);
 }
 
-QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> requests) {
+QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> layers,
+                    std::span<const InputRequest> inputs) {
   std::map<std::string, const LayerRequest*, std::less<>> wanted;
-  for (const LayerRequest& request : requests)
+  for (const LayerRequest& request : layers)
     if (!wanted.emplace(request.layer, &request).second)
       raise(ErrorCode::kInvalidConfig, "layer '{}' is requested twice", request.layer);
   QuantPlan plan;
+  for (const InputRequest& request : inputs) {
+    const ir::Node* node = model.graph->find_node(request.node);
+    plan_or_skip(plan.inputs, plan.skipped, request.key(), node != nullptr ? node->op_type : "",
+                 [&] { return plan_input(model, request); });
+  }
   for (const Candidate& candidate : find_candidates(model)) {
     const auto found = wanted.find(candidate.layer);
     if (found == wanted.end()) continue;
@@ -230,13 +262,10 @@ QuantPlan make_plan(const ir::Model& model, std::span<const LayerRequest> reques
     const LayerRequest& request = *found->second;
     wanted.erase(found);
     const ir::Node* node = model.graph->find_node(request.layer);
-    try {
-      plan.layers.push_back(
-          plan_layer(*ir::view_onnx_layer(const_cast<ir::Node&>(*node)), request));
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kInvalidConfig) throw;
-      plan.skipped.push_back({request.layer, candidate.op_type, error.what()});
-    }
+    plan_or_skip(plan.layers, plan.skipped, request.layer, candidate.op_type, [&] {
+      const LayerView view = *ir::view_onnx_layer(const_cast<ir::Node&>(*node));
+      return plan_layer(view, own_bias(view, plan.inputs), request);
+    });
   }
   if (!wanted.empty())
     raise(ErrorCode::kInvalidModel, "the model has no quantizable layer '{}'",

@@ -51,9 +51,10 @@ class Table {
                        bytes_text(report_.deploy_bytes),
                        100.0 * static_cast<double>(report_.deploy_bytes) /
                            static_cast<double>(std::max<std::uint64_t>(report_.float_bytes, 1))));
-    line(fmt::format("time: {:.2f} s ({} batches, calibration {:.2f} s), peak memory {}",
-                     total_seconds(report_), report_.calibration_batches, report_.seconds.calibrate,
-                     bytes_text(report_.peak_memory_bytes)));
+    if (report_.calibration_batches > 0)
+      line(fmt::format("time: {:.2f} s ({} batches, calibration {:.2f} s), peak memory {}",
+                       total_seconds(report_), report_.calibration_batches,
+                       report_.seconds.calibrate, bytes_text(report_.peak_memory_bytes)));
     const std::vector<const LayerReport*> layers = worst_first(report_);
     if (layers.empty() || !layers.front()->sqnr_db) return;
     line("");

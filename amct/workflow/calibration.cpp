@@ -1,10 +1,7 @@
 #include "amct/workflow/calibration.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <map>
 
 #include "amct/base/atomic_file.h"
@@ -65,32 +62,6 @@ config::SimpleConfig read_config(const CalibrationOptions& options) {
   return simple;
 }
 
-report::RunReport start_report(const CalibrationOptions& options) {
-  report::RunReport report;
-  report.model = options.model.string();
-  report.prefix = options.save_path;
-  report.tool_version = AMCT_VERSION;
-  report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  report.command_line = options.command_line;
-  report.dry_run = options.dry_run;
-  report.float_bytes = std::filesystem::file_size(options.model);
-  return report;
-}
-
-/// What a dry run says: the layers that would be quantized and the others with their reasons.
-void describe_request(report::RunReport& report, const QuantRequest& request) {
-  std::map<std::string, std::string> reasons;
-  for (const passes::SkippedLayer& layer : request.skipped) reasons[layer.layer] = layer.reason;
-  for (const passes::Candidate& candidate : request.candidates) {
-    report::LayerReport layer;
-    layer.name = candidate.layer;
-    layer.op_type = candidate.op_type;
-    layer.reason = reasons[candidate.layer];
-    layer.quantized = layer.reason.empty();
-    report.layers.push_back(std::move(layer));
-  }
-}
-
 /// Fills in how close each layer's output is to the float model's.
 void compare_layers(report::RunReport& report, const ir::Model& prepared,
                     const QuantizedModels& quantized, runtime::DataSource& data,
@@ -143,17 +114,19 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   }
   StageClock clock;
   ir::Model original = onnx::load(options.model);
-  report::RunReport report = start_report(options);
+  report::RunReport report = start_report(options.model, options.save_path);
+  report.command_line = options.command_line;
+  report.dry_run = options.dry_run;
   report.seconds.load = clock.lap();
   const FloatModel model = prepare_float_model(std::move(original), simple.do_fusion.value_or(true),
                                                simple.skip_fusion_layers);
   QuantRequest request = make_request(model.prepared, model.original, simple);
   report.seconds.prepare = clock.lap();
   if (options.dry_run) {
-    describe_request(report, request);
+    report.layers = describe_request(request);
     return report;
   }
-  if (request.layers.empty()) refuse_nothing_to_quantize(request.skipped);
+  if (request.tensors.empty()) refuse_nothing_to_quantize(request.skipped);
 
   const std::size_t batch_num = request.config.batch_num;
   const std::unique_ptr<runtime::DataSource> data = open_model_data(
@@ -167,16 +140,14 @@ report::RunReport calibrate_model(const CalibrationOptions& options,
   const CollectedStatistics statistics =
       collect(model.prepared, request.tensors, *data, batch_num, collecting);
   report.calibration_batches = statistics.batches;
-  std::map<std::string, const TensorStatistics*> statistics_of_layer;
-  for (std::size_t i = 0; i < request.layers.size(); ++i)
-    statistics_of_layer[request.layers[i].layer] = &statistics.tensors[i];
+  std::map<std::string, const TensorStatistics*> statistics_of;
+  const std::vector<std::string> keys = record_keys(request);
+  for (std::size_t i = 0; i < keys.size(); ++i) statistics_of[keys[i]] = &statistics.tensors[i];
   apply_statistics(request, statistics);
   report.seconds.calibrate = clock.lap();
 
-  const QuantizedModels quantized =
-      quantize_prepared(model.prepared, request.layers, request.skipped);
-  report.layers = describe_layers(model.prepared, request.candidates, quantized.plan,
-                                  request.skipped, statistics_of_layer);
+  const QuantizedModels quantized = quantize_prepared(model.prepared, request);
+  report.layers = describe_layers(model.prepared, request, quantized.plan, statistics_of);
   report.seconds.quantize = clock.lap();
   if (options.compare)
     compare_layers(report, model.prepared, quantized, *data, std::min(batch_num, kComparedBatches),

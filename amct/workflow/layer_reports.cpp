@@ -1,6 +1,9 @@
 #include "amct/workflow/layer_reports.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
+#include <ctime>
 
 #include "amct/passes/eligibility.h"
 
@@ -61,40 +64,71 @@ std::uint64_t float_bytes(const ir::LayerView& view) {
   return bytes;
 }
 
+void describe_factor(report::LayerReport& layer, const QuantFactor& factor, int bits) {
+  layer.quantized = true;
+  layer.scale_d = static_cast<double>(factor.scale);
+  layer.offset_d = factor.offset;
+  layer.activation_bits = bits;
+}
+
 }  // namespace
 
-std::vector<report::LayerReport> describe_layers(
-    const ir::Model& prepared, const std::vector<passes::Candidate>& candidates,
-    const passes::QuantPlan& plan, const std::vector<passes::SkippedLayer>& skipped,
-    const std::map<std::string, const TensorStatistics*>& statistics_of_layer) {
-  std::map<std::string, const passes::LayerPlan*> plans;
-  std::map<std::string, std::string> reasons;
-  for (const passes::LayerPlan& layer : plan.layers) plans[layer.layer] = &layer;
-  for (const auto* list : {&skipped, &plan.skipped})
-    for (const passes::SkippedLayer& layer : *list) reasons[layer.layer] = layer.reason;
+report::RunReport start_report(const std::filesystem::path& model, const std::string& save_path) {
+  report::RunReport report;
+  report.model = model.string();
+  report.prefix = save_path;
+  report.tool_version = AMCT_VERSION;
+  report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  report.float_bytes = std::filesystem::file_size(model);
+  return report;
+}
 
+std::vector<report::LayerReport> describe_request(
+    const QuantRequest& request, const std::vector<passes::SkippedLayer>& more_skipped) {
   std::vector<report::LayerReport> layers;
-  for (const passes::Candidate& candidate : candidates) {
-    report::LayerReport layer;
-    layer.name = candidate.layer;
-    layer.op_type = candidate.op_type;
-    if (const auto reason = reasons.find(candidate.layer); reason != reasons.end())
-      layer.reason = reason->second;
-    if (const auto found = statistics_of_layer.find(candidate.layer);
-        found != statistics_of_layer.end())
+  std::map<std::string, std::size_t> index_of;
+  const auto add = [&](const std::string& name, const std::string& op_type) {
+    if (!index_of.emplace(name, layers.size()).second) return;
+    layers.emplace_back();
+    layers.back().name = name;
+    layers.back().op_type = op_type;
+  };
+  for (const passes::Candidate& candidate : request.candidates)
+    add(candidate.layer, candidate.op_type);
+  for (const passes::InputRequest& input : request.inputs) add(input.key(), "input");
+  for (const auto* list : {&request.skipped, &more_skipped})
+    for (const passes::SkippedLayer& skipped : *list) {
+      add(skipped.layer, "input");
+      layers[index_of[skipped.layer]].reason = skipped.reason;
+    }
+  for (report::LayerReport& layer : layers) layer.quantized = layer.reason.empty();
+  return layers;
+}
+
+std::vector<report::LayerReport> describe_layers(
+    const ir::Model& prepared, const QuantRequest& request, const passes::QuantPlan& plan,
+    const std::map<std::string, const TensorStatistics*>& statistics_of) {
+  std::map<std::string, const passes::LayerPlan*> layer_plans;
+  for (const passes::LayerPlan& layer : plan.layers) layer_plans[layer.layer] = &layer;
+  std::map<std::string, const passes::InputPlan*> input_plans;
+  for (const passes::InputPlan& input : plan.inputs) input_plans[input.key()] = &input;
+
+  std::vector<report::LayerReport> layers = describe_request(request, plan.skipped);
+  for (report::LayerReport& layer : layers) {
+    layer.quantized = false;
+    if (const auto found = statistics_of.find(layer.name); found != statistics_of.end())
       describe_activation(layer, *found->second);
-    const auto planned = plans.find(candidate.layer);
-    layer.quantized = planned != plans.end();
-    if (layer.quantized) {
+    if (const auto planned = layer_plans.find(layer.name); planned != layer_plans.end()) {
       const passes::LayerPlan& numbers = *planned->second;
-      const ir::LayerView view = *ir::view_onnx_layer(*prepared.graph->find_node(candidate.layer));
-      layer.scale_d = static_cast<double>(numbers.activation.scale);
-      layer.offset_d = numbers.activation.offset;
-      layer.activation_bits = numbers.activation_bits;
+      const ir::LayerView view = *ir::view_onnx_layer(*prepared.graph->find_node(layer.name));
+      describe_factor(layer, numbers.activation, numbers.activation_bits);
       layer.parameter_bytes_before = float_bytes(view);
       if (numbers.weight) describe_weight(layer, numbers, view);
     }
-    layers.push_back(std::move(layer));
+    if (const auto planned = input_plans.find(layer.name); planned != input_plans.end()) {
+      layer.op_type = prepared.graph->find_node(planned->second->node)->op_type;
+      describe_factor(layer, planned->second->factor, planned->second->bits);
+    }
   }
   return layers;
 }

@@ -55,6 +55,17 @@ report::QuantMapping map_nodes(const ir::Model& original, const ir::Model& deplo
                               layer.activation_bits == 16 ? "INT16" : "INT8",
                               layer.weight ? "INT8" : ""});
   }
+  for (const passes::InputPlan& input : plan.inputs) {
+    const ir::Node* node = deploy.graph->find_node(input.node);
+    const ir::Node* anti_quant = node->input(input.input_index)->producer();
+    mapping.layers.push_back({input.key(),
+                              node->op_type,
+                              {anti_quant->input(0)->producer()->name, anti_quant->name},
+                              input.factor.scale,
+                              input.factor.offset,
+                              input.bits == 16 ? "INT16" : "INT8",
+                              ""});
+  }
   return mapping;
 }
 

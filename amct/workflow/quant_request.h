@@ -18,8 +18,12 @@ namespace amct::workflow {
 struct QuantRequest {
   config::QuantConfig config;
   std::vector<passes::Candidate> candidates;  // of the prepared model, in graph order
-  /// Layers to calibrate; `factor` is still open. Each reads the tensor of the same index.
+  /// Layers and single inputs to calibrate; `factor` is still open.
   std::vector<passes::LayerRequest> layers;
+  std::vector<passes::InputRequest> inputs;
+  /// Outputs of the graph that stay in integers; their factors are known.
+  std::vector<passes::OutputPlan> outputs;
+  /// What they read: first one for each layer, then one for each input.
   std::vector<ObservedTensor> tensors;
   std::vector<passes::SkippedLayer> skipped;
 };
@@ -38,16 +42,21 @@ QuantRequest make_request(const ir::Model& prepared, const ir::Model& original,
 /// The same for a config that has been checked.
 QuantRequest make_checked_request(const ir::Model& prepared, config::QuantConfig config);
 
-/// Puts the found factors into the layers; what has none moves to `skipped` with the reason.
+/// Names of record entries, one for each of request.tensors.
+std::vector<std::string> record_keys(const QuantRequest& request);
+
+/// Puts the found factors into layers and inputs; what has none moves to `skipped` with the reason.
 void apply_statistics(QuantRequest& request, const CollectedStatistics& statistics);
 
-/// Puts recorded factors into a layer; `entry` has scale_d.
+/// Puts recorded factors into a layer or input; `entry` has scale_d.
 void apply_factors(passes::LayerRequest& layer, const config::LayerRecord& entry);
+void apply_factors(passes::InputRequest& input, const config::LayerRecord& entry);
 
-/// A record entry without factors.
+/// Record entries without factors: of a layer, and of a single input.
 config::LayerRecord describe_record(int activation_bits);
+config::LayerRecord describe_input_record(int activation_bits);
 
-/// The record file's content for the planned layers (spec onnx_and_cli 18).
+/// The record file's content for the planned layers and inputs (spec onnx_and_cli 18).
 config::Record make_record(const passes::QuantPlan& plan);
 
 }  // namespace amct::workflow

@@ -53,15 +53,16 @@ std::string new_id() {
 /// One operator per tensor and options, in the order of the layers.
 std::vector<passes::CalibrationOperator> operators_for(const QuantRequest& request) {
   std::vector<passes::CalibrationOperator> operators;
-  for (std::size_t i = 0; i < request.layers.size(); ++i) {
+  const std::vector<std::string> keys = record_keys(request);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
     const ObservedTensor& tensor = request.tensors[i];
     const auto found = std::ranges::find_if(operators, [&](const auto& one) {
       return one.tensor == tensor.name && one.options == tensor.options;
     });
     if (found == operators.end()) {
-      operators.push_back({tensor.name, {request.layers[i].layer}, tensor.options});
+      operators.push_back({tensor.name, {keys[i]}, tensor.options});
     } else {
-      found->layers.push_back(request.layers[i].layer);
+      found->layers.push_back(keys[i]);
     }
   }
   return operators;
@@ -77,6 +78,8 @@ config::Record weight_record(const ir::Model& prepared, const QuantRequest& requ
     if (!entry.scale_w.empty()) entry.wts_type = "INT8";
     record.entries.emplace_back(layer.layer, std::move(entry));
   }
+  for (const passes::InputRequest& input : request.inputs)
+    record.entries.emplace_back(input.key(), describe_input_record(input.activation.num_bits));
   return record;
 }
 
@@ -135,21 +138,25 @@ void apply_record(QuantRequest& request, const RecordFile& file,
   std::map<std::string, std::string> in_float;
   if (state) in_float.insert(state->in_float.begin(), state->in_float.end());
 
-  std::vector<passes::LayerRequest> usable;
   std::vector<std::string> missing;
-  for (passes::LayerRequest& layer : request.layers) {
-    const auto entry = entries.find(layer.layer);
+  bool any = false;
+  /// False for what stays in float.
+  const auto apply = [&](const std::string& key, auto& one) {
+    const auto entry = entries.find(key);
     if (entry != entries.end() && entry->second->scale_d) {
-      apply_factors(layer, *entry->second);
-      usable.push_back(std::move(layer));
-    } else if (in_float.contains(layer.layer)) {
-      request.skipped.push_back({layer.layer, "", in_float[layer.layer]});
-    } else {
-      missing.push_back(layer.layer);
+      apply_factors(one, *entry->second);
+      return any = true;
     }
-  }
-  if (!missing.empty()) refuse_incomplete(path, missing, !usable.empty(), state);
-  request.layers = std::move(usable);
+    if (in_float.contains(key)) {
+      request.skipped.push_back({key, "", in_float[key]});
+    } else {
+      missing.push_back(key);
+    }
+    return false;
+  };
+  std::erase_if(request.layers, [&](auto& layer) { return !apply(layer.layer, layer); });
+  std::erase_if(request.inputs, [&](auto& input) { return !apply(input.key(), input); });
+  if (!missing.empty()) refuse_incomplete(path, missing, any, state);
 }
 
 /// Whether a weight scale had to be raised, so that the record file does not tell it.
@@ -198,7 +205,7 @@ void quantize_model(const std::filesystem::path& config_file,
   FloatModel model =
       prepare_float_model(onnx::load(model_file), config.do_fusion, config.skip_fusion_layers);
   const QuantRequest request = make_request(model.prepared, model.original, config);
-  if (request.layers.empty()) refuse_nothing_to_quantize(request.skipped);
+  if (request.tensors.empty()) refuse_nothing_to_quantize(request.skipped);
 
   const passes::CalibrationRun run{std::filesystem::absolute(record_file).lexically_normal(),
                                    new_id(), request.config.batch_num};
@@ -214,7 +221,7 @@ void quantize_model(const std::filesystem::path& config_file,
                  write_record_state({run.id, 0, run.batch_num, {}}) + config::write_record(record));
   files.commit();
   forget_live(run.record_file);
-  log_info("{} layers are to be calibrated; run '{}' on {} batches", request.layers.size(),
+  log_info("{} layers are to be calibrated; run '{}' on {} batches", request.tensors.size(),
            modified_onnx_file.string(), run.batch_num);
 }
 
@@ -232,7 +239,7 @@ void save_model(const std::filesystem::path& modified_onnx_file,
   QuantRequest request = make_checked_request(prepared, config);
   const RecordFile record = read_record_file(record_file, id);
   apply_record(request, record, record_file);
-  const QuantizedModels quantized = quantize_prepared(prepared, request.layers, request.skipped);
+  const QuantizedModels quantized = quantize_prepared(prepared, request);
 
   ResultFiles files(save_path);
   files.add_model(quantized.fake_quant, "_fake_quant_model.onnx");

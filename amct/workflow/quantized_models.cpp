@@ -23,15 +23,14 @@ void refuse_nothing_to_quantize(const std::vector<passes::SkippedLayer>& skipped
         text.empty() ? "it has no Conv, ConvTranspose, Gemm, MatMul or AveragePool" : text);
 }
 
-QuantizedModels quantize_prepared(const ir::Model& prepared,
-                                  const std::vector<passes::LayerRequest>& layers,
-                                  const std::vector<passes::SkippedLayer>& skipped) {
+QuantizedModels quantize_prepared(const ir::Model& prepared, const QuantRequest& request) {
   QuantizedModels result;
-  result.plan = passes::make_plan(prepared, layers);
+  result.plan = passes::make_plan(prepared, request.layers, request.inputs);
+  result.plan.outputs = request.outputs;
   for (const passes::SkippedLayer& layer : result.plan.skipped)
     log_warning("layer '{}' stays in float: {}", layer.layer, layer.reason);
-  if (result.plan.layers.empty()) {
-    std::vector<passes::SkippedLayer> all = skipped;
+  if (result.plan.layers.empty() && result.plan.inputs.empty() && result.plan.outputs.empty()) {
+    std::vector<passes::SkippedLayer> all = request.skipped;
     all.insert(all.end(), result.plan.skipped.begin(), result.plan.skipped.end());
     refuse_nothing_to_quantize(all);
   }

@@ -4,6 +4,7 @@
 
 #include "amct/ir/graph.h"
 #include "amct/passes/quant_plan.h"
+#include "amct/workflow/quant_request.h"
 
 namespace amct::workflow {
 
@@ -14,12 +15,9 @@ struct QuantizedModels {
   ir::Model deploy;
 };
 
-/// Quantizes the layers of a prepared model, whose factors are known. Warns of each layer that
-/// stays in float; throws Error(kUnsupported) when all do. `skipped`: layers left out before, for
-/// that message.
-QuantizedModels quantize_prepared(const ir::Model& prepared,
-                                  const std::vector<passes::LayerRequest>& layers,
-                                  const std::vector<passes::SkippedLayer>& skipped);
+/// Quantizes the layers and inputs of a prepared model, whose factors are known. Warns of each that
+/// stays in float; throws Error(kUnsupported) when all do.
+QuantizedModels quantize_prepared(const ir::Model& prepared, const QuantRequest& request);
 
 /// Throws the Error(kUnsupported) that says why no layer can be quantized.
 [[noreturn]] void refuse_nothing_to_quantize(const std::vector<passes::SkippedLayer>& skipped);

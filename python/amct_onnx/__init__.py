@@ -6,9 +6,10 @@ imported when it is first asked for.
 
 from amct_core import __version__
 
+from .convert_model import convert_qat_model
 from .quantize_tool import create_quant_config, quantize_model, save_model
 
-__all__ = ["__version__", "AMCT_SO", "create_quant_config", "quantize_model", "save_model"]
+__all__ = ["__version__", "AMCT_SO", "convert_qat_model", "create_quant_config", "quantize_model", "save_model"]
 
 
 def __getattr__(name):

@@ -6,6 +6,7 @@
 
 #include <tuple>
 
+#include "amct/workflow/convert_qat.h"
 #include "amct/workflow/live_calibration.h"
 #include "python/src/bindings.h"
 
@@ -43,6 +44,14 @@ void bind_quantize_steps(nb::module_& module) {
       },
       nb::arg("modified_onnx_file"), nb::arg("record_file"), nb::arg("save_path"), unlocked,
       "Writes the quantized ONNX models.");
+  module.def(
+      "convert_qat_model",
+      [](const std::string& model_file, const std::string& save_path,
+         const std::string& record_file) {
+        workflow::convert_qat_model({model_file, save_path, record_file});
+      },
+      nb::arg("model_file"), nb::arg("save_path"), nb::arg("record_file"), unlocked,
+      "Turns an ONNX model with QuantizeLinear/DequantizeLinear into quantized ONNX models.");
   module.def(
       "unfinished_calibrations",
       [] {

@@ -187,6 +187,11 @@ def quantize_model(config_file: str, model_file: str, modified_onnx_file: str, r
 def save_model(modified_onnx_file: str, record_file: str, save_path: str) -> None:
     """Writes the quantized ONNX models."""
 
+def convert_qat_model(model_file: str, save_path: str, record_file: str) -> None:
+    """
+    Turns an ONNX model with QuantizeLinear/DequantizeLinear into quantized ONNX models.
+    """
+
 def unfinished_calibrations() -> list[tuple[str, int, int]]:
     """
     (record file, batches seen, batches wanted) of calibrations that have begun and not ended.
