@@ -1,27 +1,34 @@
 #pragma once
 
-#include <onnxruntime_c_api.h>
-
 #include "amct/workflow/live_calibration.h"
+#include "ops/onnxruntime/kernel_context.h"
 
 namespace amct::ops {
 
-/// The calibration operators are built for this version of ONNX Runtime's C interface, which every
-/// later one has too.
-constexpr std::uint32_t kApiVersion = 16;
-
 /// One IFMR or HFMG node in a session: hands its input to the calibration of the process.
-class CalibrationKernel {
+class CalibrationKernel : public Kernel {
  public:
   /// Reads the node's attributes. Throws Error that names what is missing or wrong.
   CalibrationKernel(const OrtApi& api, const OrtKernelInfo* info, bool ifmr);
 
-  /// Output: [1], 0. Throws Error.
-  void compute(OrtKernelContext* context) const;
+  void compute(OrtKernelContext* context) const override;
 
  private:
   const OrtApi& api_;
   workflow::LiveTensor tensor_;
+};
+
+/// One Compare node: hands a layer's float and quantized results to the comparison of the process.
+class ComparisonKernel : public Kernel {
+ public:
+  ComparisonKernel(const OrtApi& api, const OrtKernelInfo* info);
+
+  void compute(OrtKernelContext* context) const override;
+
+ private:
+  const OrtApi& api_;
+  std::string id_;
+  std::string layer_;
 };
 
 }  // namespace amct::ops

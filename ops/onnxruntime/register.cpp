@@ -9,18 +9,21 @@
 namespace amct::ops {
 namespace {
 
-/// An operator with one float input and one float output.
-struct CalibrationOp : OrtCustomOp {
-  explicit CalibrationOp(bool is_ifmr) : OrtCustomOp{}, ifmr(is_ifmr) {
+using MakeKernel = std::unique_ptr<Kernel> (*)(const OrtApi& api, const OrtKernelInfo* info);
+
+/// An operator with float inputs and one float output.
+struct Operator : OrtCustomOp {
+  Operator(const char* op_name, std::size_t input_count, MakeKernel make_kernel)
+      : OrtCustomOp{}, name(op_name), inputs(input_count), make(make_kernel) {
     version = kApiVersion;
-    GetName = [](const OrtCustomOp* op) { return self(op).ifmr ? "IFMR" : "HFMG"; };
+    GetName = [](const OrtCustomOp* op) { return self(op).name; };
     GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
     GetInputType = [](const OrtCustomOp*, std::size_t) {
       return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
     };
-    GetInputTypeCount = [](const OrtCustomOp*) { return std::size_t{1}; };
+    GetInputTypeCount = [](const OrtCustomOp* op) { return self(op).inputs; };
     GetOutputType = GetInputType;
-    GetOutputTypeCount = GetInputTypeCount;
+    GetOutputTypeCount = [](const OrtCustomOp*) { return std::size_t{1}; };
     GetInputCharacteristic = [](const OrtCustomOp*, std::size_t) { return INPUT_OUTPUT_REQUIRED; };
     GetOutputCharacteristic = GetInputCharacteristic;
     GetInputMemoryType = [](const OrtCustomOp*, std::size_t) { return OrtMemTypeDefault; };
@@ -38,17 +41,15 @@ struct CalibrationOp : OrtCustomOp {
   /// A kernel and the interface through which it reports failures.
   struct Instance {
     const OrtApi& api;
-    CalibrationKernel kernel;
+    std::unique_ptr<Kernel> kernel;
   };
 
-  static const CalibrationOp& self(const OrtCustomOp* op) {
-    return *static_cast<const CalibrationOp*>(op);
-  }
+  static const Operator& self(const OrtCustomOp* op) { return *static_cast<const Operator*>(op); }
 
   static OrtStatus* create(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info,
                            void** kernel) {
     try {
-      *kernel = new Instance{*api, CalibrationKernel(*api, info, self(op).ifmr)};
+      *kernel = new Instance{*api, self(op).make(*api, info)};
       return nullptr;
     } catch (const std::exception& error) {
       return api->CreateStatus(ORT_INVALID_ARGUMENT, error.what());
@@ -58,15 +59,26 @@ struct CalibrationOp : OrtCustomOp {
   static OrtStatus* compute(void* kernel, OrtKernelContext* context) {
     const Instance& instance = *static_cast<const Instance*>(kernel);
     try {
-      instance.kernel.compute(context);
+      instance.kernel->compute(context);
       return nullptr;
     } catch (const std::exception& error) {
       return instance.api.CreateStatus(ORT_FAIL, error.what());
     }
   }
 
-  bool ifmr;
+  const char* name;
+  std::size_t inputs;
+  MakeKernel make;
 };
+
+template <bool ifmr>
+std::unique_ptr<Kernel> make_calibration(const OrtApi& api, const OrtKernelInfo* info) {
+  return std::make_unique<CalibrationKernel>(api, info, ifmr);
+}
+
+std::unique_ptr<Kernel> make_comparison(const OrtApi& api, const OrtKernelInfo* info) {
+  return std::make_unique<ComparisonKernel>(api, info);
+}
 
 }  // namespace
 }  // namespace amct::ops
@@ -79,14 +91,14 @@ extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(
     // Older than any that can be asked: the first version's interface can still say so.
     return base->GetApi(1)->CreateStatus(ORT_FAIL, "AMCT needs ONNX Runtime 1.16 or newer");
   }
-  static const amct::ops::CalibrationOp ifmr(true);
-  static const amct::ops::CalibrationOp hfmg(false);
+  using amct::ops::Operator;
+  static const Operator operators[] = {{"IFMR", 1, amct::ops::make_calibration<true>},
+                                       {"HFMG", 1, amct::ops::make_calibration<false>},
+                                       {"Compare", 2, amct::ops::make_comparison}};
   OrtCustomOpDomain* domain = nullptr;  // ONNX Runtime reads it as long as there are sessions
   if (OrtStatus* status = api->CreateCustomOpDomain(amct::passes::kCalibrationDomain, &domain))
     return status;
-  for (const OrtCustomOp* op :
-       {static_cast<const OrtCustomOp*>(&ifmr), static_cast<const OrtCustomOp*>(&hfmg)}) {
-    if (OrtStatus* status = api->CustomOpDomain_Add(domain, op)) return status;
-  }
+  for (const Operator& op : operators)
+    if (OrtStatus* status = api->CustomOpDomain_Add(domain, &op)) return status;
   return api->AddCustomOpDomain(options, domain);
 }

@@ -6,10 +6,11 @@ imported when it is first asked for.
 
 from amct_core import __version__
 
+from .auto_calibration import accuracy_based_auto_calibration
 from .convert_model import convert_qat_model
 from .quantize_tool import create_quant_config, quantize_model, save_model
 
-__all__ = ["__version__", "AMCT_SO", "convert_qat_model", "create_quant_config", "quantize_model", "save_model"]
+__all__ = ["__version__", "AMCT_SO", "accuracy_based_auto_calibration", "convert_qat_model", "create_quant_config", "quantize_model", "save_model"]
 
 
 def __getattr__(name):

@@ -6,6 +6,7 @@ namespace amct::python {
 
 /// One function per public header of the library; module.cpp calls them all.
 void bind_atomic_file(nanobind::module_& module);
+void bind_auto_calibration(nanobind::module_& module);
 void bind_decompose(nanobind::module_& module);
 void bind_decompose_caffe(nanobind::module_& module);
 void bind_error(nanobind::module_& module);

@@ -6,6 +6,7 @@ NB_MODULE(_native, module) {
   amct::python::bind_error(module);
   amct::python::bind_log(module);
   amct::python::bind_atomic_file(module);
+  amct::python::bind_auto_calibration(module);
   amct::python::bind_decompose(module);
   amct::python::bind_decompose_caffe(module);
   amct::python::bind_decompose_tensorflow(module);

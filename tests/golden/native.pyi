@@ -20,6 +20,11 @@ def log_line(level: int, line: str) -> None:
 def write_file(path: str | os.PathLike, content: bytes) -> None:
     """Writes a whole file with mode 0640; it appears whole or not at all."""
 
+def auto_calibrate(model_file: str, config_file: str, record_file: str, save_dir: str, calibrate: Callable[[str], None], judge: Callable[[str], tuple[bool, float]], strategy: str, int16: bool, max_trials: int | None, max_seconds: float | None, next_layers: Callable[[Sequence[tuple[str, float]], bool], Sequence[str] | None] | None, compare: Callable[[Annotated[NDArray[numpy.float32], dict(shape=(None,), writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), writable=False)]], float] | None) -> tuple[int, list[tuple[list[str], list[str], float, bool]]]:
+    """
+    Searches for the layers to leave in float. Returns the index of the trial that was saved, and the trials: (layers in float, layers with INT16, loss, satisfied).
+    """
+
 class Mode(enum.Enum):
     """How a kernel is split in two."""
 
